@@ -1,0 +1,31 @@
+"""One query, several routes: adaptive query processing on PySpark."""
+
+from anabranch.api import Query, query
+from anabranch.model import AnabranchError, InputError, Mesh, PlanError, load
+from anabranch.policies import AGreedy, Fixed, Greedy, Independent, LocalSwaps, Optimal, Sweep
+from anabranch.report import Report
+from anabranch.spark.run import Run
+from anabranch.spark.ship import ship
+from anabranch.version import VERSION
+
+__version__ = VERSION
+
+__all__ = [
+    "AGreedy",
+    "AnabranchError",
+    "Fixed",
+    "Greedy",
+    "Independent",
+    "InputError",
+    "LocalSwaps",
+    "Mesh",
+    "Optimal",
+    "PlanError",
+    "Query",
+    "Report",
+    "Run",
+    "Sweep",
+    "load",
+    "query",
+    "ship",
+]

@@ -1,0 +1,152 @@
+"""Declare, choose, compile, execute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from anabranch.model import InputError, Mesh, closest
+from anabranch.policies import Policy, resolve
+from anabranch.report.explain import explain
+from anabranch.spark import stages
+from anabranch.spark.run import Run
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+Names = str | Sequence[str]
+
+
+def query(df: DataFrame) -> Query:
+    """Begin a query on a DataFrame, batch or streaming."""
+    return Query(df)
+
+
+class Query:
+    """A conjunction of predicates, lookups and joins on one DataFrame.
+
+    Each method returns a new query. Predicates commute unless one is declared `after` another.
+    """
+
+    def __init__(self, df: DataFrame, declared: tuple[stages.Declared, ...] = ()) -> None:
+        self._df = df
+        self._declared = declared
+        self._last: Run | None = None
+
+    def where(
+        self,
+        predicate: Column | str | Callable[..., Any],
+        *columns: str | Column,
+        name: str | None = None,
+        after: Names = (),
+        cost: float | None = None,
+    ) -> Query:
+        """Keep rows that pass a predicate; NULL drops the row.
+
+        A Column or an SQL string runs natively. A `udf`, `pandas_udf`, `arrow_udf` or plain
+        function of a row's values is given its columns: `where(f, "a", "b")`. `cost` is a first
+        guess at its seconds per row.
+        """
+        guards = _names(after)
+        if callable(predicate) and not _is_column(predicate):
+            label = name or self._free(_name_of(predicate))
+            return self._with(stages.python(self._df, label, predicate, columns, guards, cost))
+        if columns:
+            raise InputError(
+                "columns go with a function: where(f, 'a', 'b'); a Column or SQL string names its "
+                f"own, got {predicate!r} with {columns!r}"
+            )
+        if not isinstance(predicate, str) and not _is_column(predicate):
+            raise InputError(
+                "where() takes a Column, an SQL string, a UDF or a function with its columns; "
+                f"got {type(predicate).__name__}"
+            )
+        label = name or self._free("native")
+        return self._with(stages.native(self._df, label, predicate, guards))
+
+    def lookup(
+        self,
+        table: DataFrame,
+        on: Names,
+        how: Literal["semi", "anti"] = "semi",
+        name: str | None = None,
+        after: Names = (),
+    ) -> Query:
+        """Keep rows that have a partner in a bounded table, or with `anti` those that have none."""
+        return self._table("lookup", table, on, _one_of("how", how, "semi", "anti"), name, after)
+
+    def join(
+        self,
+        table: DataFrame,
+        on: Names,
+        how: Literal["inner", "left"] = "inner",
+        name: str | None = None,
+        after: Names = (),
+    ) -> Query:
+        """Join with a bounded table: rows without a partner drop early, output comes last."""
+        return self._table("join", table, on, _one_of("how", how, "inner", "left"), name, after)
+
+    def run(
+        self,
+        policy: str | Policy = "auto",
+        attributes: Sequence[str] | None = None,
+        seed: int = 0,
+        start: Mesh | None = None,
+        learn: Literal["auto", "worker", "driver"] = "auto",
+        budget: float = 0.01,
+    ) -> Run:
+        """Compile the query under a policy. Reads the bounded tables; nothing else executes."""
+        if attributes is not None:
+            raise InputError("attributes= is for content-based policies, which are not built yet")
+        if _one_of("learn", learn, "auto", "worker", "driver") == "driver":
+            raise InputError('learn="driver" is not built yet; valid: auto, worker')
+        if not 0 < budget <= 1:
+            raise InputError(f"budget is a share above 0 and at most 1, got {budget!r}")
+        chosen = resolve(policy, budget)
+        self._last = Run(self._df, stages.split(self._declared), chosen, start, seed)
+        return self._last
+
+    def explain(self, policy: str | Policy = "auto") -> str:
+        """The operators, guards, policy and order; after a run, with the figures behind it."""
+        split = stages.split(self._declared)
+        if self._last is not None:
+            return explain(split.query, self._last.plan(), split.outline(), self._last.policy)
+        chosen = resolve(policy)
+        return explain(split.query, chosen.bind(split.query).plan(), split.outline(), chosen)
+
+    def _table(
+        self, verb: str, table: DataFrame, on: Names, how: str, name: str | None, after: Names
+    ) -> Query:
+        keys = on if isinstance(on, str) else "_".join(map(str, on))
+        label = name or self._free(f"{verb}_{keys}")
+        return self._with(stages.table(self._df, label, table, on, how, _names(after)))
+
+    def _with(self, declared: stages.Declared) -> Query:
+        return Query(self._df, (*self._declared, declared))
+
+    def _free(self, name: str) -> str:
+        """The name, or the name with a number if it is taken."""
+        taken = {d.operator.name for d in self._declared}
+        numbered = (f"{name}_{i}" for i in range(2, len(taken) + 3))
+        return next(n for n in (name, *numbered) if n not in taken)
+
+
+def _is_column(value: object) -> bool:
+    from pyspark.sql import Column
+
+    return isinstance(value, Column)
+
+
+def _names(after: Names) -> tuple[str, ...]:
+    return (after,) if isinstance(after, str) else tuple(after)
+
+
+def _name_of(predicate: Callable[..., Any]) -> str:
+    name = str(getattr(predicate, "__name__", type(predicate).__name__))
+    return "predicate" if name == "<lambda>" else name
+
+
+def _one_of(argument: str, value: str, *valid: str) -> str:
+    if value not in valid:
+        raise InputError(f"{argument}={value!r}; {closest(value, valid)}")
+    return value

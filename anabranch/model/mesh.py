@@ -1,0 +1,125 @@
+"""A mesh: the plan that travels, is saved and is reloaded."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from anabranch.model.errors import InputError, PlanError
+from anabranch.model.operator import Operator
+from anabranch.model.query import Query
+from anabranch.model.route import Route
+
+FORMAT = "anabranch-plan/1"
+
+
+@dataclass(frozen=True)
+class Mesh:
+    """Routes of a query, with the figures that they were chosen by.
+
+    With one route there is nothing to classify. `figures` maps an operator's name to
+    what was measured of it (`cost`: seconds per row, `passed`: share of rows that passed where it
+    stands).
+
+    Examples
+    --------
+    >>> mesh = Mesh.single(Query((Operator("a"), Operator("b"))), ("b", "a"))
+    >>> print(mesh)
+    1: b, a
+    >>> Mesh.from_dict(mesh.to_dict()) == mesh
+    True
+    """
+
+    query: Query
+    routes: tuple[Route, ...]
+    figures: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if len(self.routes) != 1:
+            raise InputError(f"a mesh without a classifier has one route, got {len(self.routes)}")
+
+    @classmethod
+    def single(
+        cls,
+        query: Query,
+        order: tuple[str, ...],
+        figures: Mapping[str, Mapping[str, float]] | None = None,
+    ) -> "Mesh":
+        """The mesh with one route for all rows."""
+        return cls(query, (Route(query, tuple(order)),), figures or {})
+
+    def __str__(self) -> str:
+        return "\n".join(f"{i}: {route}" for i, route in enumerate(self.routes, start=1))
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data, ready for JSON."""
+        return {
+            "format": FORMAT,
+            "operators": [operator.identity() for operator in self.query.operators],
+            "routes": [list(route.order) for route in self.routes],
+            "figures": {name: dict(values) for name, values in self.figures.items()},
+        }
+
+    @classmethod
+    def from_dict(cls, data: Any) -> "Mesh":
+        """Read back what `to_dict` made; anything else is a `PlanError`."""
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise PlanError(f'not an Anabranch plan: the "format" must be "{FORMAT}"')
+        try:
+            operators = tuple(
+                Operator(str(o["name"]), tuple(map(str, o["columns"])), tuple(map(str, o["after"])))
+                for o in data["operators"]
+            )
+            query = Query(operators)
+            routes = tuple(Route(query, tuple(map(str, order))) for order in data["routes"])
+            return cls(query, routes, _figures(query, data["figures"]))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise PlanError(f"damaged plan: {type(error).__name__}: {error}") from error
+
+    def save(self, path: str | Path) -> None:
+        """Write the plan as JSON."""
+        Path(path).write_text(json.dumps(self.to_dict(), indent=2) + "\n", encoding="utf-8")
+
+    def check(self, query: Query) -> "Mesh":
+        """This plan bound to `query`, or a `PlanError` that lists the differences."""
+        mine = {o.name: o.identity() for o in self.query.operators}
+        theirs = {o.name: o.identity() for o in query.operators}
+        lines = [f'"{name}" is only in the plan' for name in mine if name not in theirs]
+        lines += [f'"{name}" is only in the query' for name in theirs if name not in mine]
+        lines += [
+            f'"{name}" has {key} {mine[name][key]} in the plan and {theirs[name][key]} in the query'
+            for name in mine
+            if name in theirs
+            for key in ("columns", "after")
+            if mine[name][key] != theirs[name][key]
+        ]
+        if lines:
+            raise PlanError("this plan belongs to another query: " + "; ".join(lines))
+        routes = tuple(Route(query, route.order) for route in self.routes)
+        return Mesh(query, routes, self.figures)
+
+
+def _figures(query: Query, data: Any) -> dict[str, dict[str, float]]:
+    return {
+        query.names[query.index(str(name))]: {str(k): float(v) for k, v in values.items()}
+        for name, values in data.items()
+    }
+
+
+def load(path: str | Path) -> Mesh:
+    """Read a plan that `Mesh.save` wrote.
+
+    A plan file is data; a damaged one is a `PlanError`.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise PlanError(f"cannot read the plan {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise PlanError(f"damaged plan {path}: not UTF-8 text") from error
+    try:
+        data = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise PlanError(f"damaged plan {path}: {error}") from error
+    return Mesh.from_dict(data)

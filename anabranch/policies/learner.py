@@ -1,0 +1,153 @@
+"""What all learning policies share: a first profile, measured costs, a log of switches."""
+
+from abc import abstractmethod
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anabranch.cost import order_cost
+from anabranch.model import InputError, Mesh, Operator, Route
+from anabranch.policies.base import Bits, Event, Feedback, Policy, Sampling
+from anabranch.stats import CostFit
+
+# A first call may load a model or compile a regex: its rows count, its time does not.
+COLD_ROWS = 50
+# Old timings fade by this factor per slice of rows, so that a cost that drifts is noticed
+# within some tens of batches while one slow call does not turn the order.
+COST_MEMORY = 0.95
+# A policy that begins its profile anew after a switch waits for this share of its window: a handful
+# of rows would make it thrash.
+LEAST_EVIDENCE = 0.2
+# How far the share of dropped rows moves toward that of the newest slice.
+SHARE_GAIN = 0.1
+
+
+@dataclass
+class Learner(Policy):
+    """A policy that starts from `first_rows` fully profiled rows and then adapts."""
+
+    first_rows: int = field(default=250, kw_only=True)
+
+    def begin(self, start: Mesh | None) -> None:
+        self._order = (start or Mesh.single(self.query, self.query.written())).routes[0].indexes
+        self._fits = [CostFit() for _ in self.query.operators]
+        self._priors = _priors(self.query.operators, start)
+        self._reach = np.ones(len(self.query))
+        self._rows = 0
+        self._slice_rows = 1
+        self._drop_share: float | None = None  # of profiled rows, those that are dropped
+        # With a plan to start from there is nothing to learn blindly.
+        self._to_warm = [] if start else [COLD_ROWS, self.first_rows]
+        self._mesh = Mesh.single(self.query, self._names(self._order))
+        self.reset()
+
+    @abstractmethod
+    def reset(self) -> None:
+        """Set up the state of the algorithm for the order now in force."""
+
+    @abstractmethod
+    def profile(self) -> Sampling:
+        """What to profile once the first order is there."""
+
+    @abstractmethod
+    def collect(self, dropped: Bits, now: float) -> None:
+        """Take in profile rows that some operator dropped."""
+
+    @abstractmethod
+    def first_order(self, costs: NDArray[np.float64]) -> tuple[int, ...]:
+        """The order to begin with, from what was collected."""
+
+    @abstractmethod
+    def decide(self, costs: NDArray[np.float64]) -> tuple[int, ...]:
+        """The order to follow from now on."""
+
+    def evidence(self) -> Bits | None:
+        """Dropped rows with every operator's bit, by which any order can be costed, if known."""
+        return None
+
+    def plan(self) -> Mesh:
+        return self._mesh
+
+    def sampling(self) -> Sampling:
+        if self._to_warm:
+            return Sampling.everything(len(self.query), 1.0, self._to_warm[0])
+        return self.profile()
+
+    def observe(self, feedback: Feedback) -> tuple[Event, ...]:
+        if not feedback.rows:
+            return ()
+        self._rows += feedback.rows
+        self._measure(feedback)
+        self.collect(feedback.dropped[feedback.dropped.any(axis=1)], feedback.now)
+        if not self._to_warm:
+            return self._follow(self.decide(self.costs()))
+        self._advance(feedback.rows)
+        # No order without costs, and none before the first profile is whole.
+        return () if self._to_warm else self._follow(self.first_order(self.costs()))
+
+    def _advance(self, rows: int) -> None:
+        self._to_warm[0] -= rows
+        if self._to_warm[0] <= 0:
+            del self._to_warm[0]
+
+    def _measure(self, feedback: Feedback) -> None:
+        cold = len(self._to_warm) == 2
+        self._slice_rows = feedback.rows
+        self._reach[:] = 0.0
+        for call in feedback.calls:
+            self._reach[call.operator] = (call.rows - call.extra) / feedback.rows
+            if not cold:
+                self._fits[call.operator].age(COST_MEMORY)
+                self._fits[call.operator].update(call.rows, call.seconds)
+        if len(feedback.dropped):
+            share = float(feedback.dropped.any(axis=1).mean())
+            known = share if self._drop_share is None else self._drop_share
+            self._drop_share = known + SHARE_GAIN * (share - known)
+
+    def costs(self) -> NDArray[np.float64]:
+        """Seconds per row of each operator: measured, else the prior, else their mean."""
+        known = [
+            fit.get(self._slice_rows) or prior
+            for fit, prior in zip(self._fits, self._priors, strict=True)
+        ]
+        measured = [cost for cost in known if cost is not None]
+        mean = float(np.mean(measured)) if measured else 1.0
+        return np.array([mean if cost is None else cost for cost in known]).clip(1e-12)
+
+    def _follow(self, order: tuple[int, ...]) -> tuple[Event, ...]:
+        if order == self._order:
+            return ()
+        before, self._order = self._order, order
+        self._mesh = Mesh.single(self.query, self._names(order))
+        costs = self.costs()
+        measured = float((costs * self._reach).sum())
+        names = self._names(before), self._names(order)
+        return (Event("switch", self._rows, *names, measured, self._expected(order, costs)),)
+
+    def _expected(self, order: tuple[int, ...], costs: NDArray[np.float64]) -> float | None:
+        bits = self.evidence()
+        if bits is None or self._drop_share is None:
+            return None
+        kept = (1 - self._drop_share) * float(costs.sum())
+        return self._drop_share * order_cost(bits, costs, order) + kept
+
+    def _names(self, order: tuple[int, ...]) -> tuple[str, ...]:
+        return Route.of(self.query, order).order
+
+
+def _priors(operators: tuple[Operator, ...], start: Mesh | None) -> list[float | None]:
+    figures = start.figures if start else {}
+    return [figures.get(o.name, {}).get("cost") or o.cost for o in operators]
+
+
+def check_share(name: str, value: float) -> None:
+    """Refuse a share outside (0, 1]."""
+    if not 0 < value <= 1:
+        raise InputError(f"{name} is a share above 0 and at most 1, got {value!r}")
+
+
+def check_rows(name: str, value: int) -> None:
+    """Refuse a count below 1."""
+    if not isinstance(value, int) or value < 1:
+        raise InputError(f"{name} is a number of rows, at least 1, got {value!r}")

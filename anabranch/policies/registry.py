@@ -1,0 +1,50 @@
+"""Every policy by name. A new algorithm is one file and one line here."""
+
+from anabranch.model import InputError, closest
+from anabranch.policies.agreedy import AGreedy
+from anabranch.policies.base import Policy
+from anabranch.policies.fixed import Fixed
+from anabranch.policies.greedy import Greedy
+from anabranch.policies.independent import Independent
+from anabranch.policies.local_swaps import LocalSwaps
+from anabranch.policies.optimal import Optimal
+from anabranch.policies.sweep import Sweep
+
+POLICIES: tuple[type[Policy], ...] = (
+    Fixed,
+    Optimal,
+    Greedy,
+    Independent,
+    AGreedy,
+    Sweep,
+    LocalSwaps,
+)
+
+NAMES = {policy.name: policy for policy in POLICIES}
+
+PLANNED = ("eddy", "content", "mesh", "om", "rate")
+
+
+def resolve(policy: str | Policy, budget: float = 0.01) -> Policy:
+    """The policy object for a name; an object is taken as it is.
+
+    `auto` is A-Greedy with its sampling rate chosen so that profiling costs the share `budget`.
+
+    >>> resolve("auto", budget=0.02)
+    AGreedy(first_rows=250, p='auto', window=1000, alpha=0.9, seconds=None, budget=0.02)
+    """
+    if isinstance(policy, Policy):
+        return policy
+    if policy == "auto":
+        return AGreedy(p="auto", budget=budget)
+    if policy in NAMES:
+        return NAMES[policy]()
+    valid = ["auto", *NAMES]
+    if policy in PLANNED:
+        raise InputError(f'policy "{policy}" is not built yet; valid: {", ".join(valid)}')
+    if isinstance(policy, str):
+        raise InputError(f'unknown policy "{policy}"; {closest(policy, valid)}')
+    raise InputError(
+        f"a policy is a name or an object such as AGreedy(), got {policy!r}; "
+        f"valid names: {', '.join(valid)}"
+    )

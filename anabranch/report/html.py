@@ -1,0 +1,168 @@
+"""The report as one self-contained page."""
+
+import html
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import plotly.graph_objects as go
+import plotly.io as pio
+
+from anabranch.report.text import headline
+
+if TYPE_CHECKING:
+    from anabranch.report.report import Report
+
+# A palette that stays apart for the colour-blind (Okabe and Ito), used in one order throughout.
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
+
+STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
+       color: #1c2733; background: #fff; }
+h1 { font-size: 1.5rem; margin-bottom: 0; } h2 { font-size: 1.1rem; margin: 2rem 0 .25rem; }
+p { margin: .25rem 0 1rem; color: #4a5866; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+th, td { padding: .3rem .8rem; border-bottom: 1px solid #e3e8ee; text-align: right; }
+th:first-child, td:first-child { text-align: left; }
+"""
+
+
+def write_html(report: "Report", path: Path) -> Path:
+    """Routes, evaluations against all on every row, a timeline of the order."""
+    sections = [
+        ("Evaluations", _evaluations_text(report), _evaluations(report)),
+        ("Routes", "Rows that followed each order.", _routes(report)),
+        ("Order over time", _timeline_text(report), _timeline(report)),
+    ]
+    parts = [
+        f"<!doctype html><html lang='en'><head><meta charset='utf-8'>"
+        f"<title>Anabranch report</title><style>{STYLE}</style></head><body>",
+        f"<h1>Anabranch report</h1><p>{html.escape(headline(report))}</p>",
+        _table(report),
+    ]
+    script: bool = True  # plotly's code goes in once, with the first picture
+    for title, text, figure in sections:
+        picture = pio.to_html(figure, full_html=False, include_plotlyjs=script)
+        parts.append(f"<h2>{title}</h2><p>{html.escape(text)}</p>{picture}")
+        script = False
+    parts.append("</body></html>")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(parts), encoding="utf-8")
+    return path
+
+
+def _table(report: "Report") -> str:
+    head = "<tr><th>operator</th><th>evaluated</th><th>profiling</th><th>passed</th>"
+    head += "<th>us per row</th><th>seconds</th></tr>"
+    rows = []
+    for name in report.order or tuple(report.evaluations):
+        count = report.evaluations[name]
+        each = f"{report.seconds[name] / count * 1e6:.2f}" if count else "-"
+        share = f"{report.passed[name] / count:.1%}" if count else "-"
+        rows.append(
+            f"<tr><td>{html.escape(name)}</td><td>{count:,}</td>"
+            f"<td>{report.profiling[name]:,}</td><td>{share}</td><td>{each}</td>"
+            f"<td>{report.seconds[name]:.2f}</td></tr>"
+        )
+    return f"<table>{head}{''.join(rows)}</table>"
+
+
+def _evaluations_text(report: "Report") -> str:
+    return (
+        f"The outline is what a plain Spark filter does: each operator on all "
+        f"{report.rows_in:,} rows."
+    )
+
+
+def _evaluations(report: "Report") -> Any:
+    names = list(report.order or report.evaluations)
+    useful = [report.evaluations[n] - report.profiling[n] for n in names]
+    figure = go.Figure()
+    figure.add_bar(y=names, x=useful, orientation="h", name="needed", marker_color=COLOURS[0])
+    figure.add_bar(
+        y=names,
+        x=[report.profiling[n] for n in names],
+        orientation="h",
+        name="profiling",
+        marker_color=COLOURS[1],
+    )
+    every = [report.rows_in - report.evaluations[n] for n in names]
+    figure.add_bar(
+        y=names,
+        x=every,
+        orientation="h",
+        name="saved",
+        marker={"color": "rgba(0,0,0,0)", "line": {"color": "#8a97a6", "width": 1}},
+    )
+    figure.update_layout(barmode="stack", yaxis={"autorange": "reversed"})
+    return _plain(figure, "rows evaluated", 90 + 40 * max(len(names), 1))
+
+
+def _routes(report: "Report") -> Any:
+    shown = report.routes[:10]
+    figure = go.Figure()
+    figure.add_bar(
+        y=[route or "(none)" for route, _ in shown],
+        x=[rows for _, rows in shown],
+        orientation="h",
+        marker_color=COLOURS[0],
+        text=[f"{rows:,}" for _, rows in shown],
+    )
+    figure.update_layout(yaxis={"autorange": "reversed"}, showlegend=False)
+    return _plain(figure, "rows", 90 + 36 * max(len(shown), 1))
+
+
+def _timeline_text(report: "Report") -> str:
+    if not report.switches:
+        return "The order never changed."
+    return (
+        f"{report.switches} changes over {len(report.workers)} workers; one band per worker, "
+        "coloured by the operator that runs first. Hover for the whole order."
+    )
+
+
+def _timeline(report: "Report") -> Any:
+    colour = {n: COLOURS[i % len(COLOURS)] for i, n in enumerate(sorted(report.evaluations))}
+    figure = go.Figure()
+    named: set[str] = set()
+    for band, worker in enumerate(sorted(report.workers), start=1):
+        for begin, end, order in _spans(report, worker):
+            first = order[0] if order else "(none)"
+            figure.add_bar(
+                y=[f"worker {band}"],
+                x=[end - begin],
+                base=[begin],
+                orientation="h",
+                marker_color=colour.get(first, "#999"),
+                marker_line={"color": "#fff", "width": 1},
+                name=f"{first} first",
+                legendgroup=first,
+                showlegend=first not in named,
+                hovertext=", ".join(order),
+                hoverinfo="text",
+            )
+            named.add(first)
+    figure.update_layout(barmode="overlay")
+    return _plain(figure, "rows seen by the worker", 110 + 44 * max(len(report.workers), 1))
+
+
+def _spans(report: "Report", worker: str) -> list[tuple[int, int, tuple[str, ...]]]:
+    """Stretches of rows under one order: begin, end, order."""
+    total = report.workers[worker]["rows"]
+    order = tuple(report.workers[worker]["first"])
+    spans, begin = [], 0
+    for event in (event for event in report.events if event.worker == worker):
+        spans.append((begin, event.row, order))
+        begin, order = event.row, event.after
+    return [*spans, (begin, max(begin, total), order)]
+
+
+def _plain(figure: Any, axis: str, height: int) -> Any:
+    figure.update_layout(
+        template="plotly_white",
+        height=height,
+        margin={"l": 10, "r": 10, "t": 10, "b": 40},
+        xaxis_title=axis,
+        legend={"orientation": "h", "y": 1.15, "traceorder": "normal"},
+    )
+    figure.update_yaxes(automargin=True)
+    return figure

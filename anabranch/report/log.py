@@ -1,0 +1,50 @@
+"""The merged account of all workers of a run."""
+
+import copy
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from anabranch.kernel import Ledger
+from anabranch.policies import Event
+
+
+class WorkerLog:
+    """Ledgers summed, and for each worker its rows, its current order and its decisions.
+
+    Examples
+    --------
+    >>> log = WorkerLog(operators=1)
+    >>> ledger = Ledger.empty(1)
+    >>> ledger.update(10, 4, (), ("a",), (), 0.1, 0.0)
+    >>> log.update("w1", ledger.to_dict())
+    >>> log.total.rows_in, log.order()
+    (10, ('a',))
+    """
+
+    def __init__(self, operators: int) -> None:
+        self.total = Ledger.empty(operators)
+        self.rows: dict[str, int] = {}
+        self.current: dict[str, tuple[str, ...]] = {}
+        self.first: dict[str, tuple[str, ...]] = {}
+        self.events: list[Event] = []
+
+    def update(self, worker: str, ledger: Mapping[str, Any]) -> None:
+        """Add a ledger that a worker sent; a worker's ledgers come in their order."""
+        said = Ledger.from_dict(ledger)
+        self.total = self.total.merge(said)
+        self.rows[worker] = self.rows.get(worker, 0) + said.rows_in
+        self.current[worker] = said.current
+        if said.routes:
+            self.first.setdefault(worker, next(iter(said.routes)))
+        self.events += [replace(event, worker=worker) for event in said.events]
+
+    def order(self) -> tuple[str, ...] | None:
+        """The order in force, by the votes of the workers with their rows."""
+        votes: dict[tuple[str, ...], int] = {}
+        for worker, order in self.current.items():
+            votes[order] = votes.get(order, 0) + self.rows[worker]
+        return max(votes, key=lambda order: votes[order]) if votes else None
+
+    def copy(self) -> "WorkerLog":
+        return copy.deepcopy(self)

@@ -1,0 +1,1 @@
+"""Every line that imports pyspark: hosts for the kernel."""

@@ -1,0 +1,162 @@
+"""Brings the workers' ledgers to the driver through `observe`, for every action and micro-batch."""
+
+import json
+import threading
+from collections.abc import Iterable
+from typing import Any, ClassVar
+from weakref import WeakValueDictionary
+
+from pyspark.java_gateway import ensure_callback_server_started
+from pyspark.serializers import CPickleSerializer
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.listener import (
+    QueryIdleEvent,
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+)
+
+from anabranch.report import WorkerLog
+
+# How long a report waits for figures that Spark has not delivered yet.
+DELIVERY_SECONDS = 30
+# Tasks kept apart; beyond that the oldest are folded into one sum.
+MAX_TASKS = 4096
+
+
+class Collector:
+    """All ledgers of one run, each task's counted once.
+
+    A cached DataFrame reports its metrics again with every action, and a retried task reports
+    twice: letters are told apart by stage, partition, attempt and number, and only the newest
+    attempt of a task counts.
+    """
+
+    def __init__(self, operators: int) -> None:
+        self._lock = threading.Lock()
+        self._tasks: dict[tuple[int, int], dict[str, Any]] = {}
+        self._log = WorkerLog(operators)
+        self._folded_stage = -1
+        self.deliveries = 0
+
+    def deliver(self, letters: Iterable[bytes]) -> None:
+        """Take in the letters of one action or micro-batch."""
+        parsed = [json.loads(letter) for letter in letters]
+        with self._lock:
+            self.deliveries += 1
+            for letter in parsed:
+                self._keep(letter)
+            self._fold()
+
+    def _keep(self, letter: dict[str, Any]) -> None:
+        task = (letter["stage"], letter["partition"])
+        if letter["stage"] <= self._folded_stage:
+            return
+        known = self._tasks.setdefault(task, {"attempt": -1, "letters": {}})
+        if letter["attempt"] > known["attempt"]:
+            known.update(attempt=letter["attempt"], letters={})
+        if letter["attempt"] == known["attempt"]:
+            known["letters"][letter["number"]] = letter
+
+    def _fold(self) -> None:
+        """Bound the memory of a long stream: whole stages, the oldest first, become one sum."""
+        while len(self._tasks) > MAX_TASKS:
+            oldest = min(stage for stage, _ in self._tasks)
+            for task in sorted(task for task in self._tasks if task[0] == oldest):
+                _add(self._log, self._tasks.pop(task))
+            self._folded_stage = oldest
+
+    def log(self) -> WorkerLog:
+        """What all workers did, over all actions so far."""
+        with self._lock:
+            log = self._log.copy()
+            for task in sorted(self._tasks):
+                _add(log, self._tasks[task])
+            return log
+
+
+def _add(log: WorkerLog, task: dict[str, Any]) -> None:
+    for number in sorted(task["letters"]):
+        letter = task["letters"][number]
+        log.update(letter["worker"], letter["ledger"])
+
+
+class Postman:
+    """One per session: delivers observed metrics to the run that they belong to.
+
+    `Observation` would tell of the first action only; a listener hears of each. Batch actions come
+    from a `QueryExecutionListener`, micro-batches from a `StreamingQueryListener`.
+    """
+
+    _of: ClassVar[dict[str, "Postman"]] = {}
+
+    def __init__(self, session: SparkSession) -> None:
+        self._collectors: WeakValueDictionary[str, Collector] = WeakValueDictionary()
+        self._context = session.sparkContext
+        ensure_callback_server_started(self._context._gateway)
+        session._jsparkSession.listenerManager().register(_Actions(self, session))
+        session.streams.addListener(_Streams(self))
+
+    @classmethod
+    def of(cls, session: SparkSession) -> "Postman":
+        """The postman of the session; several session objects may stand for one session."""
+        key = session._jsparkSession.sessionUUID()
+        if key not in cls._of:
+            cls._of[key] = cls(session)
+        return cls._of[key]
+
+    def subscribe(self, run: str, collector: Collector) -> None:
+        self._collectors[run] = collector
+
+    def deliver(self, run: str, letters: Iterable[bytes]) -> None:
+        collector = self._collectors.get(run)
+        if collector is not None:
+            collector.deliver(letters)
+
+    def wait(self) -> None:
+        """Until Spark has delivered what finished so far."""
+        bus = self._context._jsc.sc().listenerBus()
+        bus.waitUntilEmpty(DELIVERY_SECONDS * 1000)
+
+
+class _Actions:
+    """A `QueryExecutionListener`, called from the JVM."""
+
+    def __init__(self, postman: Postman, session: SparkSession) -> None:
+        self._postman = postman
+        self._utils = getattr(
+            session.sparkContext._jvm, "org.apache.spark.sql.api.python.PythonSQLUtils"
+        )
+
+    def onSuccess(self, name: str, execution: Any, nanoseconds: int) -> None:
+        metrics = execution.observedMetrics().iterator()
+        while metrics.hasNext():
+            metric = metrics.next()
+            if metric._1() in self._postman._collectors:
+                row = CPickleSerializer().loads(self._utils.toPyRow(metric._2()))
+                self._postman.deliver(metric._1(), map(bytes, row[0]))
+
+    def onFailure(self, name: str, execution: Any, error: Any) -> None:
+        """A failed action has no metrics to deliver."""
+
+    class Java:
+        implements: ClassVar = ["org.apache.spark.sql.util.QueryExecutionListener"]
+
+
+class _Streams(StreamingQueryListener):
+    def __init__(self, postman: Postman) -> None:
+        self._postman = postman
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:
+        """Nothing has flowed yet."""
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:
+        for run, row in event.progress.observedMetrics.items():
+            self._postman.deliver(run, map(bytes, row[0]))
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:
+        """Nothing flows."""
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
+        """All progress has been reported before."""

@@ -1,0 +1,41 @@
+"""The in-flow host: one fused operator inside a DataFrame, batch or streaming.
+
+`struct<keep, stats>` from one Iterator `arrow_udf`, `observe` for the statistics, `Filter` for the
+verdict. Only the predicates' columns travel to Python, and Spark prunes the rest as always.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.functions import arrow_udf
+from pyspark.sql.types import BinaryType, BooleanType, StructField, StructType
+
+from anabranch.spark.worker import Fused
+
+VERDICT = StructType([StructField("keep", BooleanType()), StructField("stats", BinaryType())])
+# A column name that no user has: it is dropped before the user sees the schema.
+FIELD = "__anabranch_verdict"
+
+
+def attach(df: DataFrame, fused: Fused, columns: Sequence[Column]) -> DataFrame:
+    """`df` with only the rows that pass, and the ledgers observed under the run's name."""
+    # An arrow_udf needs at least one column to know how many rows there are.
+    inputs = list(columns) or [F.lit(True)]
+    verdict = _udf(fused)(*inputs)
+    return (
+        df.withColumn(FIELD, verdict)
+        .observe(fused.run, F.collect_list(F.col(FIELD).getField("stats")).alias("stats"))
+        .filter(F.col(FIELD).getField("keep"))
+        .drop(FIELD)
+    )
+
+
+def _udf(fused: Fused) -> Any:
+    def anabranch(batches: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
+        return fused(batches)
+
+    # Non-deterministic, so that Spark neither moves nor repeats it: it learns as it runs.
+    return arrow_udf(anabranch, VERDICT).asNondeterministic()

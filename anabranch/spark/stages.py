@@ -1,0 +1,245 @@
+"""From declared operators to the three stages of a run: before, fused, after."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType
+
+from anabranch.kernel import Predicate
+from anabranch.model import InputError, Operator, Query, closest
+from anabranch.spark.predicates import Conversion, as_udf, check_udf, to_predicate
+from anabranch.spark.tables import key_names, key_types, probe, quoted, snapshot
+
+
+@dataclass(frozen=True)
+class Native:
+    """A Spark expression; runs in a Filter of its own."""
+
+    operator: Operator
+    condition: Column
+
+
+@dataclass(frozen=True)
+class Python:
+    """A UDF over columns; runs in the fused operator."""
+
+    operator: Operator
+    udf: Any
+    columns: tuple[Column, ...]
+    types: tuple[DataType, ...]
+    drops: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class Table:
+    """A bounded table: probed in the fused operator, joined behind it."""
+
+    operator: Operator
+    table: DataFrame
+    keys: tuple[str, ...]
+    types: tuple[DataType, ...]  # in which the two sides are compared
+    own_types: tuple[DataType, ...]  # of the input
+    how: str
+
+    @property
+    def drops(self) -> bool:
+        """A left join keeps every row."""
+        return self.how != "left"
+
+    @property
+    def joins(self) -> bool:
+        return self.how in ("inner", "left")
+
+
+Declared = Native | Python | Table
+
+
+def native(df: DataFrame, name: str, condition: Column | str, after: tuple[str, ...]) -> Native:
+    """A native predicate, analysed against the input."""
+    expression = F.expr(condition) if isinstance(condition, str) else condition
+    try:
+        df.filter(expression)
+    except AnalysisException as error:
+        raise _unresolved(name, df, error) from error
+    return Native(Operator(name, (_label(condition),), after), expression)
+
+
+def python(
+    df: DataFrame,
+    name: str,
+    predicate: Callable[..., Any],
+    columns: Sequence[str | Column],
+    after: tuple[str, ...],
+    cost: float | None,
+) -> Python:
+    """A Python predicate, its columns resolved against the input."""
+    udf = as_udf(predicate)
+    check_udf(name, udf)
+    resolved = tuple(F.col(c) if isinstance(c, str) else c for c in columns)
+    types = []
+    for label, column in zip(columns, resolved, strict=True):
+        try:
+            types.append(df.select(column).schema[0].dataType)
+        except AnalysisException as error:
+            raise _unresolved(name, df, error, label) from error
+    operator = Operator(name, tuple(map(_label, columns)), after, cost)
+    return Python(operator, udf, resolved, tuple(types))
+
+
+def table(
+    df: DataFrame, name: str, other: DataFrame, on: object, how: str, after: tuple[str, ...]
+) -> Table:
+    """A lookup or join, its keys resolved against both sides."""
+    keys = key_names(name, other, on, df)
+    types = tuple(key_types(name, other, keys, df))
+    own = tuple(df.select(quoted(key)).schema[0].dataType for key in keys)
+    return Table(Operator(name, keys, after), other, keys, types, own, how)
+
+
+def _label(column: str | Column) -> str:
+    return column if isinstance(column, str) else str(column)[len("Column<'") : -len("'>")]
+
+
+def _unresolved(
+    name: str, df: DataFrame, error: AnalysisException, column: str | Column | None = None
+) -> InputError:
+    known = list(dict.fromkeys(df.columns))
+    if isinstance(column, str):
+        reason = f'"{name}" reads the column "{column}"; {closest(column, known)}'
+    else:
+        reason = f'"{name}" cannot be resolved; the input has the columns {", ".join(known)}'
+    return InputError(
+        f"{reason} (columns of a joined table are there on run.df)\nSpark says: {error}"
+    )
+
+
+@dataclass(frozen=True)
+class Stages:
+    """Native filters below, the fused operators, native filters and joins above."""
+
+    before: tuple[Native, ...]
+    fused: tuple[Python | Table, ...]
+    above: tuple[Native, ...]
+    joins: tuple[Table, ...]
+    query: Query  # of the fused operators
+
+    def outline(self) -> list[str]:
+        """One line per stage that there is."""
+        parts = {
+            "native filters first": [n.operator for n in self.before],
+            "fused operator": list(self.query.operators),
+            "native filters behind it": [n.operator for n in self.above],
+            "joins last": [t.operator for t in self.joins],
+        }
+        return [f"{title}: {', '.join(map(str, ops))}" for title, ops in parts.items() if ops]
+
+
+def split(declared: Sequence[Declared]) -> Stages:
+    """Put each declared operator into its stage; guards may not ask for a second Python stage."""
+    whole = Query(tuple(d.operator for d in declared))
+    by_name = {d.operator.name: d for d in declared}
+    ordered = [by_name[name] for name in whole.written()]
+    behind = {
+        d.operator.name: {whole.names[i] for i in guards}
+        for d, guards in zip(declared, whole.guards, strict=True)
+    }
+    fused = tuple(d for d in ordered if not isinstance(d, Native) and d.drops)
+    inside = {d.operator.name for d in fused}
+    natives = [d for d in ordered if isinstance(d, Native)]
+    above = tuple(d for d in natives if behind[d.operator.name] & inside)
+    for d in fused:
+        late = behind[d.operator.name] & {n.operator.name for n in above}
+        if late:
+            raise InputError(
+                f'"{d.operator.name}" is declared after "{min(late)}", a native predicate that '
+                "itself runs behind Python ones; only one Python stage is built: filter run.df "
+                f'for "{d.operator.name}" instead'
+            )
+    return Stages(
+        before=tuple(d for d in natives if d not in above),
+        fused=fused,
+        above=above,
+        joins=tuple(d for d in declared if isinstance(d, Table) and d.joins),
+        query=_restricted(fused, behind, inside),
+    )
+
+
+def _restricted(
+    fused: Sequence[Python | Table], behind: dict[str, set[str]], inside: set[str]
+) -> Query:
+    """The query of the fused operators alone, guards through native operators included."""
+    return Query(
+        tuple(
+            Operator(
+                o.name,
+                o.columns,
+                tuple(sorted(behind[o.name] & inside)),
+                o.cost,
+            )
+            for o in (d.operator for d in fused)
+        )
+    )
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """Predicates with the inputs that they take, and the tables to join."""
+
+    predicates: list[tuple[Predicate, list[int]]]
+    inputs: list[Column]
+    joins: list[tuple[DataFrame, Table]]
+
+
+def compile_stages(stages: Stages, conversion: Conversion) -> Compiled:
+    """Read the bounded tables and bind every predicate to its inputs."""
+    inputs = _Inputs()
+    snapshots = {t.operator.name: snapshot(t.operator.name, t.table) for t in stages.joins}
+    predicates: list[tuple[Predicate, list[int]]] = []
+    for declared in stages.fused:
+        if isinstance(declared, Python):
+            predicate = to_predicate(declared.udf, declared.types, conversion)
+            labels = zip(declared.operator.columns, declared.columns, strict=True)
+            predicates.append((predicate, [inputs.add(*item) for item in labels]))
+        else:
+            predicates.append(_probe(declared, snapshots, inputs))
+    joins = [(snapshots[t.operator.name], t) for t in stages.joins]
+    return Compiled(predicates, inputs.columns, joins)
+
+
+def _probe(
+    declared: Table, snapshots: dict[str, DataFrame], inputs: "_Inputs"
+) -> tuple[Predicate, list[int]]:
+    name = declared.operator.name
+    source = snapshots.get(name, declared.table)
+    predicate = probe(name, source, declared.keys, declared.types, declared.how == "anti")
+    casts = zip(declared.keys, declared.types, declared.own_types, strict=True)
+    columns = [
+        F.col(quoted(key)) if kind == own else F.col(quoted(key)).cast(kind)
+        for key, kind, own in casts
+    ]
+    return predicate, [inputs.add(*item) for item in zip(declared.keys, columns, strict=True)]
+
+
+def hash_of(column: Column) -> int:
+    """The JVM's hash of the expression, equal for equal expressions."""
+    expression: Any = column
+    return int(expression._jc.hashCode())
+
+
+class _Inputs:
+    """The columns that travel, each once. Two Column objects may print alike and differ."""
+
+    def __init__(self) -> None:
+        self.columns: list[Column] = []
+        self._places: dict[str, int] = {}
+
+    def add(self, label: str, column: Column) -> int:
+        key = f"{label} {hash_of(column)}"
+        if key not in self._places:
+            self._places[key] = len(self.columns)
+            self.columns.append(column)
+        return self._places[key]

@@ -1,0 +1,160 @@
+"""Bounded tables: read once, probed in the workers, joined from the same snapshot."""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+from pyspark import Broadcast
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    DataType,
+    DateType,
+    NumericType,
+    StringType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from anabranch.kernel import KeyIndex
+from anabranch.kernel.predicate import Mask
+from anabranch.model import InputError, closest
+
+# Above this a table is no bounded table: every worker holds an index over its keys.
+MAX_TABLE_ROWS = 1_000_000
+
+KEY_TYPES = (
+    BinaryType,
+    BooleanType,
+    DateType,
+    NumericType,
+    StringType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+_indexes: dict[str, KeyIndex] = {}
+
+
+@dataclass(frozen=True)
+class TableProbe:
+    """Probes the keys of a broadcast table; the index is built once per worker."""
+
+    table: str
+    keys: Broadcast[bytes]
+    anti: bool = False
+
+    @cached_property
+    def _index(self) -> KeyIndex:
+        if self.table not in _indexes:
+            keys = pa.ipc.open_stream(self.keys.value).read_all().combine_chunks()
+            _indexes[self.table] = KeyIndex([_one_chunk(column) for column in keys.columns])
+        return _indexes[self.table]
+
+    def convert(self, columns: Sequence[pa.Array], rows: int) -> Sequence[pa.Array]:
+        return columns
+
+    def judge(self, converted: Sequence[pa.Array], rows: int) -> Mask:
+        found = self._index.contains(converted)
+        return ~found if self.anti else found
+
+
+def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+
+
+def key_names(name: str, table: DataFrame, on: object, df: DataFrame) -> tuple[str, ...]:
+    """The key columns, checked against both sides."""
+    keys = [on] if isinstance(on, str) else on
+    if not isinstance(keys, list | tuple) or not keys or not all(isinstance(k, str) for k in keys):
+        raise InputError(
+            f'"{name}": on= takes a column name or a list of names that both sides have, '
+            f"got {on!r}; rename columns that are called differently"
+        )
+    for key in keys:
+        for side, columns in (("the input", df.columns), ("the table", table.columns)):
+            count = [c.lower() for c in columns].count(key.lower())
+            if count != 1:
+                said = "no column" if count == 0 else f"{count} columns called"
+                raise InputError(f'"{name}": {side} has {said} "{key}"; {closest(key, columns)}')
+    return tuple(keys)
+
+
+def quoted(key: str) -> str:
+    """A column name as one part, whatever characters it has."""
+    return "`" + key.replace("`", "``") + "`"
+
+
+def key_types(name: str, table: DataFrame, keys: Sequence[str], df: DataFrame) -> list[DataType]:
+    """For each key the type in which Spark's join would compare the two sides."""
+    left = [df.select(quoted(key)).schema[0].dataType for key in keys]
+    right = [table.select(quoted(key)).schema[0].dataType for key in keys]
+    return [
+        _common(name, key, a, b, df, table) for key, a, b in zip(keys, left, right, strict=True)
+    ]
+
+
+def _common(
+    name: str, key: str, left: DataType, right: DataType, df: DataFrame, table: DataFrame
+) -> DataType:
+    for kind in (left, right):
+        if not isinstance(kind, KEY_TYPES) or not _plain(kind):
+            raise InputError(
+                f'"{name}": key "{key}" has type {kind.simpleString()}; valid: numbers, string, '
+                "boolean, binary, date, timestamp"
+            )
+    if left == right:
+        return left
+    times = (DateType, TimestampNTZType, TimestampType)
+    for family in (NumericType, times):
+        if isinstance(left, family) and isinstance(right, family):
+            empty = df.sparkSession.createDataFrame
+            widened = empty([], f"k {left.simpleString()}").union(
+                empty([], f"k {right.simpleString()}")
+            )
+            return widened.schema[0].dataType
+    raise InputError(
+        f'"{name}": key "{key}" is {left.simpleString()} in the input and '
+        f"{right.simpleString()} in the table; cast one of them"
+    )
+
+
+def _plain(kind: DataType) -> bool:
+    """Whether strings compare by their bytes; other collations need Spark's own comparison."""
+    return not isinstance(kind, StringType) or kind.isUTF8BinaryCollation()
+
+
+def read_bounded(name: str, table: DataFrame) -> pa.Table:
+    """All rows of a table that fits, or an error that says what to do."""
+    if table.isStreaming:
+        raise InputError(f'"{name}": the table is a stream; lookup and join take a bounded table')
+    rows = table.limit(MAX_TABLE_ROWS + 1).toArrow()
+    if rows.num_rows > MAX_TABLE_ROWS:
+        raise InputError(
+            f'"{name}": the table has more than {MAX_TABLE_ROWS:,} rows; select fewer rows or '
+            "keys, or join it with Spark's own join on run.df"
+        )
+    return rows
+
+
+def probe(
+    name: str, table: DataFrame, keys: Sequence[str], types: Sequence[DataType], anti: bool = False
+) -> TableProbe:
+    """Broadcast the distinct keys of a table, in the types in which they are compared."""
+    cast = [F.col(quoted(key)).cast(kind).alias(key) for key, kind in zip(keys, types, strict=True)]
+    distinct = read_bounded(name, table.select(*cast).distinct())
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, distinct.schema) as writer:
+        writer.write_table(distinct)
+    context = table.sparkSession.sparkContext
+    return TableProbe(uuid.uuid4().hex, context.broadcast(sink.getvalue().to_pybytes()), anti)
+
+
+def snapshot(name: str, table: DataFrame) -> DataFrame:
+    """The table as it is now: what was probed is what is joined, however often the query runs."""
+    rows = read_bounded(name, table)
+    return table.sparkSession.createDataFrame(rows, schema=table.schema)

@@ -1,0 +1,110 @@
+"""What runs inside a Python worker of Spark: one learning fabric per query.
+
+Module state survives from task to task and from micro-batch to micro-batch. It is only a cache: a
+worker that Spark ends and starts again begins with the plan in the closure.
+"""
+
+import json
+import uuid
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark import TaskContext
+
+from anabranch.kernel import Fabric, Predicate
+from anabranch.kernel.predicate import Mask
+from anabranch.model import Mesh, Query
+from anabranch.policies import Policy
+
+# Queries whose learners a worker remembers, the least recently used going first.
+MAX_LEARNERS = 64
+# A ledger is sent with the first batch of a task, then after 2, 4, 8 ... batches up to this many,
+# and with the last one: a limit sees figures early, a long task sends few.
+MAX_BATCHES_PER_LEDGER = 64
+
+_learners: OrderedDict[str, Policy] = OrderedDict()
+# Spark's daemon forks its workers before they load this module: each gets its own name.
+WORKER = uuid.uuid4().hex[:8]
+
+
+@dataclass(frozen=True)
+class Fused:
+    """The fused operator: everything a worker needs to run a query."""
+
+    run: str
+    query: Query
+    predicates: Sequence[tuple[Predicate, Sequence[int]]]
+    policy: Policy
+    start: Mesh | None
+    seed: int
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[pa.Array]:
+        learner = self._learner()
+        fabric = Fabric(self.query, self.predicates, learner, self._task_seed())
+        mail = _Mail(self.run, fabric)
+        held: Mask | None = None
+        for batch in batches:
+            columns = [batch] if isinstance(batch, pa.Array) else list(batch)
+            if held is not None:
+                yield mail.wrap(held, last=False)
+            held = fabric.process(columns, len(columns[0]))
+        # The last verdict waits for this, so that it can carry what was not sent yet.
+        self._close()
+        if held is not None:
+            yield mail.wrap(held, last=True)
+
+    def _learner(self) -> Policy:
+        learner = _learners.pop(self.run, None) or self.policy.bind(self.query, self.start)
+        _learners[self.run] = learner
+        while len(_learners) > MAX_LEARNERS:
+            _learners.popitem(last=False)
+        return learner
+
+    def _task_seed(self) -> int:
+        context = TaskContext.get()
+        partition = context.partitionId() if context else 0
+        return int(np.random.SeedSequence([self.seed, partition]).generate_state(1)[0])
+
+    def _close(self) -> None:
+        for predicate, _ in self.predicates:
+            close = getattr(predicate, "close", None)
+            if close is not None:
+                close()
+
+
+class _Mail:
+    """Puts ledgers into the stats field of the verdicts."""
+
+    def __init__(self, run: str, fabric: Fabric) -> None:
+        context = TaskContext.get()
+        self._head = {
+            "run": run,
+            "worker": WORKER,
+            "stage": context.stageId() if context else 0,
+            "partition": context.partitionId() if context else 0,
+            "attempt": context.attemptNumber() if context else 0,
+        }
+        self._fabric = fabric
+        self._sent = 0
+        self._batches = 0
+        self._patience = 1
+
+    def wrap(self, keep: Mask, last: bool) -> pa.Array:
+        """The verdicts as struct<keep, stats>, with a ledger in the first row if one is due."""
+        self._batches += 1
+        stats = pa.nulls(len(keep), pa.binary())
+        if len(keep) and (last or self._batches >= self._patience):
+            letter = pa.array([self._letter()], pa.binary())
+            stats = pa.concat_arrays([letter, stats.slice(1)])
+        return pa.StructArray.from_arrays([pa.array(keep), stats], ["keep", "stats"])
+
+    def _letter(self) -> bytes:
+        self._sent += 1
+        self._batches = 0
+        self._patience = min(2 * self._patience, MAX_BATCHES_PER_LEDGER)
+        ledger = self._fabric.take_ledger().to_dict()
+        return json.dumps({**self._head, "number": self._sent, "ledger": ledger}).encode()

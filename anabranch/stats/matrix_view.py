@@ -1,0 +1,90 @@
+"""The matrix view over a profile window, kept incrementally."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anabranch.model import Query
+from anabranch.stats.profile_window import Bits
+
+Costs = NDArray[np.float64]
+
+
+class MatrixView:
+    """V[i, j]: profile rows that the operator at j drops and none before i drops.
+
+    A-Greedy, Section 4.2: `insert` and `delete` are Figure 3, `violation` Figure 4 with the
+    thrash-avoidance of Equation 4, `correct` Figure 5. Rows and columns follow the current order.
+    Where guards forbid an operator at a position, its entry there is not considered.
+
+    Correction moves the best operator forward and keeps the others' relative order, where the paper
+    swaps two; both end in an order that satisfies the Greedy Invariant.
+
+    Examples
+    --------
+    >>> from anabranch.model import Operator
+    >>> view = MatrixView(Query((Operator("a"), Operator("b"))), (0, 1))
+    >>> bits = np.array([[1, 1], [0, 1], [0, 1]], bool)
+    >>> view.insert(bits)
+    >>> view.values.tolist()
+    [[1, 3], [0, 2]]
+    >>> view.violation(np.ones(2))
+    0
+    >>> view.correct(0, bits, np.ones(2))
+    >>> view.order, view.values.tolist()
+    ((1, 0), [[3, 1], [0, 0]])
+    """
+
+    def __init__(self, query: Query, order: Sequence[int]) -> None:
+        self.query = query
+        self.order = tuple(order)
+        self.values = np.zeros((len(query), len(query)), np.int64)
+
+    def insert(self, bits: Bits) -> None:
+        self.values += self._count(bits)
+
+    def delete(self, bits: Bits) -> None:
+        self.values -= self._count(bits)
+
+    def _count(self, bits: Bits) -> NDArray[np.int64]:
+        n = len(self.query)
+        ordered = bits[:, self.order]
+        dropped = ordered.any(axis=1)
+        ordered = ordered[dropped]
+        first = ordered.argmax(axis=1)  # dc of Figure 3: the first operator that drops the row
+        by_first = np.zeros((n, n), np.int64)
+        for position in np.unique(first):
+            by_first[position] = ordered[first == position].sum(axis=0)
+        # A row dropped first at dc counts in every row of V up to dc.
+        return np.asarray(by_first[::-1].cumsum(axis=0)[::-1], np.int64)
+
+    def _eligible(self, position: int) -> NDArray[np.bool_]:
+        placed = set(self.order[:position])
+        return np.array([self.query.guards[i] <= placed for i in self.order])
+
+    def violation(self, costs: Costs, alpha: float = 1.0) -> int | None:
+        """The first position at which the Greedy Invariant fails by more than 1 / alpha."""
+        ratios = self.values / costs[list(self.order)]
+        for i in range(len(self.order)):
+            later = np.where(self._eligible(i)[i:], ratios[i, i:], 0.0)
+            if ratios[i, i] < alpha * later.max():
+                return i
+        return None
+
+    def correct(self, position: int, bits: Bits, costs: Costs) -> None:
+        """Re-order from `position` on until the invariant holds again."""
+        order = list(self.order)
+        last = position
+        row = position
+        while row <= last:
+            alive = bits[~bits[:, order[:row]].any(axis=1)]
+            ratios = alive[:, order[row:]].sum(axis=0) / costs[order[row:]]
+            placed = set(order[:row])
+            allowed = np.array([self.query.guards[i] <= placed for i in order[row:]])
+            best = row + int(np.where(allowed, ratios, -1.0).argmax())
+            last = max(last, best)
+            order.insert(row, order.pop(best))
+            row += 1
+        self.order = tuple(order)
+        self.values = self._count(bits)
