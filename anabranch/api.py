@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
+
+from pyspark.sql import Column, DataFrame
 
 from anabranch.model import InputError, Mesh, closest
 from anabranch.policies import Policy, resolve
 from anabranch.report.explain import explain
 from anabranch.spark import stages
 from anabranch.spark.run import Run
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
 
 Names = str | Sequence[str]
 
@@ -48,7 +47,7 @@ class Query:
         guess at its seconds per row.
         """
         guards = _names(after)
-        if callable(predicate) and not _is_column(predicate):
+        if not isinstance(predicate, str | Column) and callable(predicate):
             label = name or self._free(_name_of(predicate))
             return self._with(stages.python(self._df, label, predicate, columns, guards, cost))
         if columns:
@@ -56,7 +55,7 @@ class Query:
                 "columns go with a function: where(f, 'a', 'b'); a Column or SQL string names its "
                 f"own, got {predicate!r} with {columns!r}"
             )
-        if not isinstance(predicate, str) and not _is_column(predicate):
+        if not isinstance(predicate, str | Column):
             raise InputError(
                 "where() takes a Column, an SQL string, a UDF or a function with its columns; "
                 f"got {type(predicate).__name__}"
@@ -129,12 +128,6 @@ class Query:
         taken = {d.operator.name for d in self._declared}
         numbered = (f"{name}_{i}" for i in range(2, len(taken) + 3))
         return next(n for n in (name, *numbered) if n not in taken)
-
-
-def _is_column(value: object) -> bool:
-    from pyspark.sql import Column
-
-    return isinstance(value, Column)
 
 
 def _names(after: Names) -> tuple[str, ...]:

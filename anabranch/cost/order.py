@@ -41,7 +41,7 @@ def order_cost(bits: Bits, costs: Costs, order: Sequence[int]) -> float:
     """Expected seconds per row: the sum of t_i * D_i (Equation 1).
 
     >>> bits = np.array([[1, 0], [1, 0], [0, 0], [0, 0]], bool)
-    >>> order_cost(bits, np.array([1.0, 10.0]), (0, 1)), order_cost(bits, np.array([1.0, 10.0]), (1, 0))
-    (6.0, 11.0)
+    >>> [order_cost(bits, np.array([1.0, 10.0]), order) for order in ((0, 1), (1, 0))]
+    [6.0, 11.0]
     """
     return float((costs[list(order)] * survival(bits, order)).sum())

@@ -82,8 +82,8 @@ class Fabric:
     >>> from anabranch.model import Operator
     >>> from anabranch.policies import Fixed
     >>> query = Query((Operator("even", ("x",)), Operator("big", ("x",))))
-    >>> predicates = [(RowPredicate(lambda x: x % 2 == 0), [0]), (RowPredicate(lambda x: x > 4), [0])]
-    >>> fabric = Fabric(query, predicates, Fixed().bind(query))
+    >>> even, big = RowPredicate(lambda x: x % 2 == 0), RowPredicate(lambda x: x > 4)
+    >>> fabric = Fabric(query, [(even, [0]), (big, [0])], Fixed().bind(query))
     >>> fabric.process([pa.array([1, 2, 6, 8])], 4).tolist()
     [False, False, True, True]
     >>> [tally.evaluated for tally in fabric.ledger.operators]  # "big" never saw the odd row
@@ -179,7 +179,7 @@ class _Ruster:
     def visit(
         self, predicate: Predicate, inputs: Sequence[int], shadows: Rows
     ) -> tuple[Rows, Mask, float]:
-        """Evaluate on the rows alive and the shadows; drop what fails. Seconds are of both steps."""
+        """Evaluate on the rows alive and the shadows and drop what fails; tell the seconds."""
         begin = self._clock()
         rows = np.concatenate([self._rows, shadows]) if len(shadows) else self._rows
         converted = predicate.convert(self._take(rows, inputs), len(rows))

@@ -12,19 +12,27 @@ def explain(query: Query, mesh: Mesh, outline: Sequence[str], policy: Policy) ->
     >>> from anabranch.model import Operator
     >>> from anabranch.policies import Fixed
     >>> query = Query((Operator("a", ("x",)), Operator("b", ("y",), after=("a",))))
-    >>> print(explain(query, Mesh.single(query, ("a", "b")), ["fused: a(x), b(y) after a"], Fixed()))
-    fused: a(x), b(y) after a
+    >>> mesh = Mesh.single(query, ("a", "b"))
+    >>> print(explain(query, mesh, ["fused operator: a(x), b(y) after a"], Fixed()))
+    fused operator: a(x), b(y) after a
     policy: fixed, the order written, or the one given; never profiles
     order now:
       1. a(x)
       2. b(y) after a
     """
-    lines = [*outline, f"policy: {policy.name}, {policy.summary}", "order now:"]
+    order = explain_plan(mesh) if len(query) else "nothing to order"
+    return "\n".join([*outline, f"policy: {policy.name}, {policy.summary}", order])
+
+
+def explain_plan(mesh: Mesh) -> str:
+    """The order, with what was measured of each operator where it stands."""
+    lines = ["order now:"]
     for route in mesh.routes:
         for position, name in enumerate(route.order, start=1):
             figures = mesh.figures.get(name, {})
-            lines.append(f"  {position}. {query.operators[query.index(name)]}{_told(figures)}")
-    return "\n".join(lines if len(query) else [*lines[:-1], "nothing to order"])
+            operator = mesh.query.operators[mesh.query.index(name)]
+            lines.append(f"  {position}. {operator}{_told(figures)}")
+    return "\n".join(lines)
 
 
 def _told(figures: Mapping[str, float]) -> str:

@@ -94,7 +94,7 @@ class Postman:
     def __init__(self, session: SparkSession) -> None:
         self._collectors: WeakValueDictionary[str, Collector] = WeakValueDictionary()
         self._context = session.sparkContext
-        ensure_callback_server_started(self._context._gateway)
+        ensure_callback_server_started(self._context._gateway)  # type: ignore[no-untyped-call]
         session._jsparkSession.listenerManager().register(_Actions(self, session))
         session.streams.addListener(_Streams(self))
 
@@ -134,7 +134,8 @@ class _Actions:
         while metrics.hasNext():
             metric = metrics.next()
             if metric._1() in self._postman._collectors:
-                row = CPickleSerializer().loads(self._utils.toPyRow(metric._2()))
+                pickled = self._utils.toPyRow(metric._2())
+                row = CPickleSerializer().loads(pickled)  # type: ignore[no-untyped-call]
                 self._postman.deliver(metric._1(), map(bytes, row[0]))
 
     def onFailure(self, name: str, execution: Any, error: Any) -> None:

@@ -38,4 +38,5 @@ def _udf(fused: Fused) -> Any:
         return fused(batches)
 
     # Non-deterministic, so that Spark neither moves nor repeats it: it learns as it runs.
-    return arrow_udf(anabranch, VERDICT).asNondeterministic()
+    udf: Any = arrow_udf  # its stub knows no struct for an Iterator UDF
+    return udf(anabranch, VERDICT).asNondeterministic()

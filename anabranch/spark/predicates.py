@@ -3,6 +3,7 @@
 Values reach the user's function as they would in Spark, and its results are read by Spark's rules.
 """
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -206,7 +207,12 @@ def is_udf(predicate: object) -> bool:
 
 def as_udf(predicate: Callable[..., Any]) -> Any:
     """A UDF object as it is; a plain function as `F.udf` takes it, returning boolean."""
-    return predicate if is_udf(predicate) else F.udf(predicate, BooleanType())
+    if is_udf(predicate):
+        return predicate
+    with warnings.catch_warnings():
+        # PySpark warns of every typed function that is not typed as a pandas or Arrow one.
+        warnings.filterwarnings("ignore", "Cannot infer the eval type", UserWarning)
+        return F.udf(predicate, BooleanType())
 
 
 ROW_KINDS = (PythonEvalType.SQL_BATCHED_UDF, PythonEvalType.SQL_ARROW_BATCHED_UDF)

@@ -6,8 +6,6 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-import anabranch
-
 
 def ship(spark: SparkSession) -> None:
     """Send this package to the executors, for clusters where it is not installed.
@@ -15,7 +13,7 @@ def ship(spark: SparkSession) -> None:
     Call it once per session, before the first run. The executors still need numpy, pandas and
     pyarrow, as PySpark's own Arrow UDFs do.
     """
-    root = Path(anabranch.__file__).parent
+    root = Path(__file__).parents[1]
     target = Path(tempfile.mkdtemp(prefix="anabranch-")) / "anabranch.zip"
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for source in sorted(root.rglob("*.py")):

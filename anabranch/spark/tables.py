@@ -93,14 +93,10 @@ def key_types(name: str, table: DataFrame, keys: Sequence[str], df: DataFrame) -
     """For each key the type in which Spark's join would compare the two sides."""
     left = [df.select(quoted(key)).schema[0].dataType for key in keys]
     right = [table.select(quoted(key)).schema[0].dataType for key in keys]
-    return [
-        _common(name, key, a, b, df, table) for key, a, b in zip(keys, left, right, strict=True)
-    ]
+    return [_common(name, key, a, b, df) for key, a, b in zip(keys, left, right, strict=True)]
 
 
-def _common(
-    name: str, key: str, left: DataType, right: DataType, df: DataFrame, table: DataFrame
-) -> DataType:
+def _common(name: str, key: str, left: DataType, right: DataType, df: DataFrame) -> DataType:
     for kind in (left, right):
         if not isinstance(kind, KEY_TYPES) or not _plain(kind):
             raise InputError(

@@ -1,0 +1,1 @@
+"""Workloads, contestants and the papers' experiments."""

@@ -1,0 +1,89 @@
+"""The command line."""
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from anabranch.model import AnabranchError, load
+from anabranch.policies import POLICIES
+from anabranch.version import VERSION
+
+
+class _Group(click.Group):
+    """Our own errors are told in one line, without a traceback."""
+
+    def invoke(self, context: click.Context) -> object:
+        try:
+            return super().invoke(context)
+        except AnabranchError as error:
+            raise click.ClickException(str(error)) from error
+
+
+@click.group(cls=_Group)
+@click.version_option(VERSION)
+def main() -> None:
+    """Adaptive query processing on PySpark."""
+
+
+@main.command()
+@click.option("--rows", default=1_000_000, show_default=True, type=click.IntRange(min=1))
+@click.option(
+    "--output",
+    default="artifacts/demo-report.html",
+    show_default=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="where the HTML report goes",
+)
+def demo(rows: int, output: Path) -> None:
+    """Monitor generated packets by plain Spark and by Anabranch, side by side."""
+    from anabranch.bench.demo import demo as run_demo
+
+    run_demo(rows, output, Console())
+
+
+@main.command()
+def policies() -> None:
+    """List the policies."""
+    table = Table("name", "what it does", box=None, pad_edge=False)
+    table.add_row("auto", "the default; for now agreedy, profiling to a budget of 1 %")
+    for policy in POLICIES:
+        table.add_row(policy.name, policy.summary)
+    Console().print(table)
+
+
+@main.command()
+@click.argument("plan", type=click.Path(path_type=Path))
+def explain(plan: Path) -> None:
+    """Print a saved plan with the figures behind it."""
+    from anabranch.report.explain import explain_plan
+
+    click.echo(explain_plan(load(plan)))
+
+
+@main.group()
+def bench() -> None:
+    """Measure, side by side in one run."""
+
+
+@bench.command()
+@click.argument("workloads", nargs=-1)
+@click.option("--rows", default=1_000_000, show_default=True, type=click.IntRange(min=1000))
+@click.option("--repeat", default=3, show_default=True, type=click.IntRange(min=1))
+@click.option(
+    "--output",
+    default="artifacts/bench-filters.json",
+    show_default=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="where the figures go",
+)
+def filters(workloads: tuple[str, ...], rows: int, repeat: int, output: Path) -> None:
+    """Every filter policy against plain Spark, the best order and the bound."""
+    from anabranch.bench.filters import bench_filters
+
+    bench_filters(workloads, rows, repeat, output, Console())
+
+
+if __name__ == "__main__":
+    main()

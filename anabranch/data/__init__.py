@@ -1,0 +1,1 @@
+"""Generators for the papers' workloads."""

@@ -1,0 +1,36 @@
+"""The embedded default: Spark in local mode, bound to loopback."""
+
+import os
+import shutil
+import sys
+
+from pyspark.sql import SparkSession
+
+from anabranch.model import AnabranchError
+
+
+class NoJavaError(AnabranchError, RuntimeError):
+    """Spark needs Java and there is none."""
+
+
+def local_session(name: str, cores: int = 2, **settings: str) -> SparkSession:
+    """A local session whose workers run this interpreter."""
+    home = os.environ.get("JAVA_HOME")
+    if not shutil.which("java") and not (home and shutil.which("java", path=f"{home}/bin")):
+        raise NoJavaError("Spark needs Java 17 or newer: install it, or set JAVA_HOME")
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    builder = (
+        SparkSession.builder.master(f"local[{cores}]")
+        .appName(name)
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.memory", "4g")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.shuffle.partitions", str(cores))
+        .config("spark.log.level", "ERROR")
+    )
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
