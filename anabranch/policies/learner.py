@@ -70,12 +70,14 @@ class Learner(Policy):
         return self._mesh
 
     def sampling(self) -> Sampling:
+        if len(self.query) < 2:
+            return Sampling()  # one order is all there is
         if self._to_warm:
             return Sampling.everything(len(self.query), 1.0, self._to_warm[0])
         return self.profile()
 
     def observe(self, feedback: Feedback) -> tuple[Event, ...]:
-        if not feedback.rows:
+        if not feedback.rows or len(self.query) < 2:
             return ()
         self._rows += feedback.rows
         self._measure(feedback)

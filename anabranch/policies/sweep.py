@@ -44,7 +44,7 @@ class Sweep(Learner):
         check_rows("first_rows", self.first_rows)
 
     def reset(self) -> None:
-        self._position = min(1, len(self.query) - 1)
+        self._position = 1
         self._begin_stage(self._order)
 
     def _begin_stage(self, order: tuple[int, ...]) -> None:
@@ -66,7 +66,7 @@ class Sweep(Learner):
         return order
 
     def decide(self, costs: NDArray[np.float64]) -> tuple[int, ...]:
-        if len(self.query) < 2 or len(self._bits) < self.window * LEAST_EVIDENCE:
+        if len(self._bits) < self.window * LEAST_EVIDENCE:
             return self._order
         target = self._violated(costs)
         if target is not None:

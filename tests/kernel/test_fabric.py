@@ -1,0 +1,142 @@
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from anabranch.cost import order_cost
+from anabranch.data.correlated import codes, correlated_bits
+from anabranch.kernel import ArrowPredicate, Fabric, RowPredicate
+from anabranch.model import InputError, Operator, Query
+from anabranch.policies import AGreedy, Fixed
+from anabranch.policies.optimal import optimal_order
+from tests.simulate import plain_query, simulate
+
+EIGHT = [0.5] * 8
+
+
+def best_evaluations(bits):
+    query = plain_query(bits.shape[1])
+    ones = np.ones(len(query))
+    return order_cost(bits, ones, optimal_order(bits, ones, query)) * len(bits)
+
+
+def test_an_operator_sees_only_rows_that_are_alive():
+    bits = correlated_bits(5_000, [0.3, 0.6, 0.5], group=1)
+    outcome = simulate(Fixed(order=["f1", "f2", "f0"]), bits)
+    alive = set(range(5_000))
+    for i in (1, 2, 0):
+        assert set(outcome.predicates[i].seen) == alive
+        alive -= set(np.flatnonzero(bits[:, i]).tolist())
+
+
+def test_an_operator_gets_only_its_columns():
+    query = Query((Operator("a", ("x",)), Operator("b", ("y",))))
+    seen = []
+
+    def watch(column):
+        seen.append(column.to_pylist())
+        return pa.array([value > 1 for value in column.to_pylist()])
+
+    predicates = [(ArrowPredicate(watch), [1]), (ArrowPredicate(watch), [0])]
+    fabric = Fabric(query, predicates, Fixed().bind(query))
+    fabric.process([pa.array([5, 6, 7]), pa.array([1, 2, 3])], 3)
+    assert seen == [[1, 2, 3], [6, 7]]
+
+
+def test_stable_data_costs_little_more_than_the_best_order():
+    bits = correlated_bits(1_000_000, EIGHT, group=2, seed=7)
+    outcome = simulate(AGreedy(), bits, batch=10_000)
+    assert outcome.evaluations <= 1.05 * best_evaluations(bits)
+
+
+def test_uniform_data_costs_the_profile_and_no_more():
+    bits = correlated_bits(1_000_000, EIGHT, group=1, seed=7)
+    best = best_evaluations(bits)
+    assert simulate(AGreedy(), bits, batch=10_000).evaluations <= 1.035 * best
+    assert simulate(AGreedy(p="auto", budget=0.01), bits, batch=10_000).evaluations <= 1.015 * best
+
+
+def test_the_first_order_is_learned_from_a_slice_of_the_first_batch():
+    bits = correlated_bits(10_000, [0.01] * 7 + [0.95], group=1)
+    outcome = simulate(AGreedy(), bits, batch=10_000)
+    assert outcome.events[0].row <= 300
+    assert outcome.evaluations <= 300 * 8 + 9_700 * 1.6
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_after_a_drift_the_new_optimum_is_reached_within_a_window_and_a_batch(seed):
+    drops = [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]
+    random = np.random.default_rng(seed)
+    before = correlated_bits(300_000, drops, 2, seed)
+    after = correlated_bits(400_000, random.permutation(drops), 2, seed + 100)
+    outcome = simulate(AGreedy(), np.concatenate([before, after]), batch=10_000, seed=seed)
+    # A window is 1000 profiled rows that were dropped, at p = 0.01.
+    window = 1000 / 0.01 / after.any(axis=1).mean()
+    settled = 30 + int(np.ceil(window / 10_000)) + 1
+    later = outcome.per_batch[settled:]
+    profiling = 0.01 * (8 - np.mean(later) / 10_000)  # A-Greedy's own, at most this per row
+    per_row = np.mean(later) / 10_000 - profiling
+    assert per_row <= 1.05 * best_evaluations(after) / len(after)
+
+
+def test_a_tiny_call_is_seen_to_be_dear():
+    """With a large fixed cost per call, the cost per row is that at the size of a slice."""
+    bits = correlated_bits(20_000, [0.5, 0.5], group=1)
+    learner = simulate(AGreedy(), bits, [1e-6, 1e-6], fixed=1e-3, batch=2_000).fabric.learner
+    assert learner.costs() == pytest.approx([1.5e-6, 1.5e-6], rel=0.1)
+
+
+def test_an_exception_names_the_predicate_and_its_columns():
+    query = Query((Operator("boom", ("x", "y")),))
+    fabric = Fabric(query, [(RowPredicate(lambda x, y: x / y), [0, 1])], Fixed().bind(query))
+    with pytest.raises(ZeroDivisionError) as error:
+        fabric.process([pa.array([1]), pa.array([0])], 1)
+    assert error.value.__notes__ == ['raised in predicate "boom" (columns: x, y)']
+
+
+def test_a_predicate_must_answer_for_every_row():
+    query = plain_query(1)
+    short = ArrowPredicate(lambda column: pa.array([True]))
+    with pytest.raises(InputError, match="1 results for 2 rows"):
+        Fabric(query, [(short, [0])], Fixed().bind(query)).process([pa.array([1, 2])], 2)
+
+
+def test_a_stop_iteration_does_not_end_the_batch():
+    def stop(value):
+        raise StopIteration
+
+    query = plain_query(1)
+    fabric = Fabric(query, [(RowPredicate(stop), [0])], Fixed().bind(query))
+    with pytest.raises(StopIteration):
+        fabric.process([pa.array([1, 2])], 2)
+
+
+def test_row_functions_may_return_null_and_numbers():
+    query = plain_query(1)
+    answers = {1: True, 2: None, 3: False, 4: np.bool_(True)}
+    fabric = Fabric(query, [(RowPredicate(answers.get), [0])], Fixed().bind(query))
+    assert fabric.process([pa.array([1, 2, 3, 4])], 4).tolist() == [True, False, False, True]
+
+
+def test_empty_batches_pass_through():
+    query = plain_query(2)
+    predicates = [(RowPredicate(bool), [0])] * 2
+    fabric = Fabric(query, predicates, AGreedy().bind(query))
+    assert fabric.process([pa.array([], pa.int64())], 0).tolist() == []
+
+
+def test_the_ledger_adds_up():
+    bits = correlated_bits(30_000, [0.2, 0.5, 0.4], 2)
+    query = plain_query(3)
+    predicates = [
+        (ArrowPredicate(lambda c, i=i: pa.array((c.to_numpy() >> i & 1) == 0)), [0])
+        for i in range(3)
+    ]
+    fabric = Fabric(query, predicates, AGreedy().bind(query))
+    keep = fabric.process([pa.array(codes(bits))], len(bits))
+    ledger = fabric.take_ledger()
+    assert (ledger.rows_in, ledger.rows_out) == (30_000, int(keep.sum()))
+    assert sum(ledger.routes.values()) == 30_000
+    needed = [tally.evaluated - tally.extra for tally in ledger.operators]
+    assert max(needed) <= 30_000
+    assert sum(tally.seconds for tally in ledger.operators) <= ledger.seconds
+    assert fabric.take_ledger().rows_in == 0
