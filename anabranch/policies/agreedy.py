@@ -104,5 +104,5 @@ class AGreedy(Learner):
     def decide(self, costs: NDArray[np.float64]) -> tuple[int, ...]:
         violated = self._view.violation(costs, self.alpha)
         if violated is not None:
-            self._view.correct(violated, self._window.get(), costs)
+            self._view.correct(violated, self._window.get(), costs, self.alpha)
         return self._view.order

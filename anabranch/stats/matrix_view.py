@@ -72,19 +72,24 @@ class MatrixView:
                 return i
         return None
 
-    def correct(self, position: int, bits: Bits, costs: Costs) -> None:
-        """Re-order from `position` on until the invariant holds again."""
+    def correct(self, position: int, bits: Bits, costs: Costs, alpha: float = 1.0) -> None:
+        """Re-order from `position` on until the invariant holds again.
+
+        A batch of profile rows can break it at several places at once, so the scan goes on to the
+        end; past the operators that had to move, only violations by more than 1 / alpha count.
+        """
         order = list(self.order)
         last = position
-        row = position
-        while row <= last:
+        for row in range(position, len(order)):
             alive = bits[~bits[:, order[:row]].any(axis=1)]
             ratios = alive[:, order[row:]].sum(axis=0) / costs[order[row:]]
             placed = set(order[:row])
             allowed = np.array([self.query.guards[i] <= placed for i in order[row:]])
-            best = row + int(np.where(allowed, ratios, -1.0).argmax())
-            last = max(last, best)
-            order.insert(row, order.pop(best))
-            row += 1
+            best = int(np.where(allowed, ratios, -1.0).argmax())
+            tolerated = 1.0 if row <= last else alpha
+            if allowed[0] and ratios[0] >= tolerated * ratios[best]:
+                continue
+            last = max(last, row + best)
+            order.insert(row, order.pop(row + best))
         self.order = tuple(order)
         self.values = self._count(bits)

@@ -95,13 +95,13 @@ def test_an_exception_names_the_predicate_and_its_columns():
 
 def test_a_predicate_must_answer_for_every_row():
     query = plain_query(1)
-    short = ArrowPredicate(lambda column: pa.array([True]))
+    short = ArrowPredicate(lambda _: pa.array([True]))
     with pytest.raises(InputError, match="1 results for 2 rows"):
         Fabric(query, [(short, [0])], Fixed().bind(query)).process([pa.array([1, 2])], 2)
 
 
 def test_a_stop_iteration_does_not_end_the_batch():
-    def stop(value):
+    def stop(_):
         raise StopIteration
 
     query = plain_query(1)

@@ -35,7 +35,7 @@ def test_bad_queries_are_refused_with_what_is_wrong(operators, message):
 
 def test_a_cycle_is_told_in_the_order_of_its_guards():
     circle = (Operator("a", after=("c",)), Operator("b", after=("a",)), Operator("c", after=("b",)))
-    with pytest.raises(InputError, match="->.*remove one `after`"):
+    with pytest.raises(InputError, match=r"->.*remove one `after`"):
         Query(circle)
 
 

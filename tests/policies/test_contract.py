@@ -105,7 +105,7 @@ def test_has_a_name_and_a_summary(policy):
     [{"p": 0}, {"p": 1.5}, {"alpha": 0}, {"alpha": 2}, {"window": 0}, {"first_rows": 0}],
 )
 def test_bad_parameters_are_refused(policy, arguments):
-    with pytest.raises(InputError, match="at (most|least) 1"):
+    with pytest.raises(InputError, match=r"at (most|least) 1"):
         policy(**arguments)
 
 
