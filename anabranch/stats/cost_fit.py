@@ -60,9 +60,10 @@ class CostFit:
             return 0.0, mean
         fixed = (self.rate * self.rows - self.calls * self.seconds) / spread
         per_row = (self.inverse * self.seconds - self.calls * self.rate) / spread
-        if per_row <= 0 or fixed < 0:
-            return 0.0, mean
-        return fixed, per_row
+        # Neither part can be negative: then the best fit has the other part only.
+        if per_row <= 0:
+            return self.rate / self.inverse, 0.0
+        return (fixed, per_row) if fixed > 0 else (0.0, mean)
 
     @property
     def fixed(self) -> float:

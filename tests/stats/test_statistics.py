@@ -38,8 +38,13 @@ def test_cost_fit_never_answers_with_a_negative_part():
     fit = CostFit()
     fit.update(100, 0.2)
     fit.update(10_000, 0.1)
+    assert fit.per_row == 0
+    assert fit.fixed == pytest.approx(0.199, abs=0.001)
+    fit = CostFit()
+    fit.update(100, 0.001)
+    fit.update(10_000, 0.2)
     assert fit.fixed == 0
-    assert fit.per_row == pytest.approx(0.3 / 10_100)
+    assert fit.per_row == pytest.approx(0.201 / 10_100)
 
 
 def test_cost_fit_knows_nothing_before_the_first_call():
