@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 # Shares of rows that pass each predicate, before and after the drift.
-SIGNATURE = (0.05, 0.70)
+SIGNATURE = (0.05, 0.90)
 ODD_HOST = (0.60, 0.06)
 WATCHED = (0.50, 0.50)
 SCORE = (0.70, 0.30)

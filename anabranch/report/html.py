@@ -41,7 +41,9 @@ def write_html(report: "Report", path: Path) -> Path:
     ]
     script: bool = True  # plotly's code goes in once, with the first picture
     for title, text, figure in sections:
-        picture = pio.to_html(figure, full_html=False, include_plotlyjs=script)
+        picture = pio.to_html(
+            figure, full_html=False, include_plotlyjs=script, config={"displayModeBar": False}
+        )
         parts.append(f"<h2>{title}</h2><p>{html.escape(text)}</p>{picture}")
         script = False
     parts.append("</body></html>")
@@ -94,7 +96,7 @@ def _evaluations(report: "Report") -> Any:
         marker={"color": "rgba(0,0,0,0)", "line": {"color": "#8a97a6", "width": 1}},
     )
     figure.update_layout(barmode="stack", yaxis={"autorange": "reversed"})
-    return _plain(figure, "rows evaluated", 90 + 40 * max(len(names), 1))
+    return _plain(figure, "rows evaluated", 120 + 40 * max(len(names), 1))
 
 
 def _routes(report: "Report") -> Any:
@@ -108,7 +110,7 @@ def _routes(report: "Report") -> Any:
         text=[f"{rows:,}" for _, rows in shown],
     )
     figure.update_layout(yaxis={"autorange": "reversed"}, showlegend=False)
-    return _plain(figure, "rows", 90 + 36 * max(len(shown), 1))
+    return _plain(figure, "rows", 120 + 36 * max(len(shown), 1))
 
 
 def _timeline_text(report: "Report") -> str:
@@ -142,7 +144,7 @@ def _timeline(report: "Report") -> Any:
             )
             named.add(first)
     figure.update_layout(barmode="overlay")
-    return _plain(figure, "rows seen by the worker", 110 + 44 * max(len(report.workers), 1))
+    return _plain(figure, "rows seen by the worker", 140 + 44 * max(len(report.workers), 1))
 
 
 def _spans(report: "Report", worker: str) -> list[tuple[int, int, tuple[str, ...]]]:
@@ -160,9 +162,9 @@ def _plain(figure: Any, axis: str, height: int) -> Any:
     figure.update_layout(
         template="plotly_white",
         height=height,
-        margin={"l": 10, "r": 10, "t": 10, "b": 40},
+        margin={"l": 10, "r": 10, "t": 40, "b": 40},
         xaxis_title=axis,
-        legend={"orientation": "h", "y": 1.15, "traceorder": "normal"},
+        legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "traceorder": "normal"},
     )
     figure.update_yaxes(automargin=True)
     return figure
