@@ -116,7 +116,7 @@ class Query:
     def _table(
         self, verb: str, table: DataFrame, on: Names, how: str, name: str | None, after: Names
     ) -> Query:
-        keys = on if isinstance(on, str) else "_".join(map(str, on))
+        keys = "_".join(map(str, on)) if isinstance(on, list | tuple) else str(on)
         label = name or self._free(f"{verb}_{keys}")
         return self._with(stages.table(self._df, label, table, on, how, _names(after)))
 

@@ -140,9 +140,15 @@ def read_bounded(name: str, table: DataFrame) -> pa.Table:
 def probe(
     name: str, table: DataFrame, keys: Sequence[str], types: Sequence[DataType], anti: bool = False
 ) -> TableProbe:
-    """Broadcast the distinct keys of a table, in the types in which they are compared."""
+    """Broadcast the distinct keys of a table, in the types in which they are compared.
+
+    Keys with a NULL match nothing and stay behind.
+    """
     cast = [F.col(quoted(key)).cast(kind).alias(key) for key, kind in zip(keys, types, strict=True)]
-    distinct = read_bounded(name, table.select(*cast).distinct())
+    known = table.select(*cast)
+    for key in keys:
+        known = known.filter(F.col(quoted(key)).isNotNull())  # dropna() would take NaN for NULL
+    distinct = read_bounded(name, known.distinct())
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, distinct.schema) as writer:
         writer.write_table(distinct)

@@ -67,7 +67,7 @@ def test_no_predicate_is_the_input_itself(everything):
 
 
 def test_a_predicate_that_drops_everything(everything):
-    run = ab.query(everything).where(lambda i: False, "id").where(lambda s: True, "s").run()
+    run = ab.query(everything).where(lambda _: False, "id").where(lambda _: True, "s").run()
     assert run.df.collect() == []
     assert run.report().rows_out == 0
 
@@ -77,7 +77,7 @@ def test_a_predicate_without_columns(everything):
     assert run.df.count() == everything.filter("id % 2 = 0").count()
 
 
-def test_empty_partitions_and_an_empty_input(spark, everything):
+def test_empty_partitions_and_an_empty_input(everything):
     sparse = everything.repartition(8).filter("id < 4")
     run = ours(sparse, ["int", "string"])
     same(run, plain(sparse, ["int", "string"]))
@@ -110,7 +110,7 @@ def test_a_guard_hides_the_errors_of_what_is_behind_it(everything):
     same(run, everything.filter("i is not null and i <> 0"))
 
 
-def test_columns_by_dataframe_and_duplicate_names_after_a_join(spark, everything):
+def test_columns_by_dataframe_and_duplicate_names_after_a_join(everything):
     left = everything.select("id", "i")
     right = everything.select("id", F.lower("s").alias("i"))
     both = left.join(right, left["id"] == right["id"])
@@ -143,6 +143,8 @@ def test_only_the_predicates_columns_travel(everything):
 def test_a_nondeterministic_udf_stays_behind_its_guard(everything):
     import random
 
-    coin = F.udf(lambda i: random.random() < 2, "boolean").asNondeterministic()
-    run = ab.query(everything).where(coin, "i", after="odd").where(lambda i: i % 2, "id", name="odd")
+    coin = F.udf(lambda _: random.random() < 2, "boolean").asNondeterministic()
+    run = (
+        ab.query(everything).where(coin, "i", after="odd").where(lambda i: i % 2, "id", name="odd")
+    )
     assert run.run().df.count() == everything.filter("id % 2 = 1").count()

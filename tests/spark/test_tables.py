@@ -1,0 +1,163 @@
+"""Lookups and joins behave as Spark's own joins."""
+
+import datetime as dt
+from decimal import Decimal
+
+import pytest
+from pyspark.sql import functions as F
+
+import anabranch as ab
+from anabranch.spark import tables
+
+
+@pytest.fixture(scope="module")
+def orders(spark):
+    rows = [
+        (i, None if i % 7 == 0 else i % 10, None if i % 11 == 0 else f"r{i % 4}", float(i % 5))
+        for i in range(2000)
+    ]
+    return spark.createDataFrame(rows, "id long, k int, region string, x double").coalesce(2)
+
+
+@pytest.fixture(scope="module")
+def owners(spark):
+    rows = [(1, "ann"), (1, "abe"), (3, "cy"), (None, "nobody"), (12, "far")]
+    return spark.createDataFrame(rows, "k int, owner string")
+
+
+def same(run, expected):
+    assert run.df.schema == expected.schema
+    assert run.df.collect() == expected.collect()
+
+
+HOWS = {"semi": "left_semi", "anti": "left_anti"}
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_lookup_is_a_semi_or_anti_join(orders, owners, how):
+    run = ab.query(orders).lookup(owners, on="k", how=how).where(lambda x: x > 1, "x").run()
+    same(
+        run,
+        orders.filter("x > 1")
+        .join(F.broadcast(owners), "k", HOWS[how])
+        .select("id", "k", "region", "x"),
+    )
+
+
+@pytest.mark.parametrize("how", ["inner", "left"])
+def test_join_has_duplicates_nulls_and_columns_as_sparks_own(orders, owners, how):
+    run = ab.query(orders).join(owners, on="k", how=how).where(lambda x: x > 1, "x").run()
+    same(run, orders.filter("x > 1").join(F.broadcast(owners), "k", how))
+
+
+def test_a_left_join_is_no_operator_to_order(orders, owners):
+    run = (
+        ab.query(orders)
+        .join(owners, on="k", how="left")
+        .where(lambda x: x > 1, "x", name="f")
+        .run()
+    )
+    run.df.count()
+    assert list(run.report().evaluations) == ["f"]
+
+
+def test_compound_keys_and_several_tables(spark, orders, owners):
+    spots = spark.createDataFrame(
+        [(1, "r1", "A"), (1, "r1", "B"), (3, "r2", "C"), (3, None, "D")],
+        "k int, region string, spot string",
+    )
+    regions = spark.createDataFrame([("r1",), ("r2",), (None,)], "region string")
+    run = (
+        ab.query(orders)
+        .where(lambda x: x != 2.0, "x")
+        .lookup(regions, on="region")
+        .join(spots, on=["k", "region"])
+        .join(owners, on="k", how="left")
+        .run()
+    )
+    expected = (
+        orders.filter("x <> 2.0")
+        .join(F.broadcast(regions), "region", "left_semi")
+        .select(*orders.columns)
+        .join(F.broadcast(spots), ["k", "region"])
+        .join(F.broadcast(owners), "k", "left")
+    )
+    same(run, expected)
+    assert run.report().rows_out < run.report().rows_in
+
+
+def test_probing_comes_first_where_it_pays(orders, owners):
+    slow = lambda x: sum(range(300)) > x  # noqa: E731
+    run = ab.query(orders).where(slow, "x", name="slow").join(owners, on="k", name="own").run()
+    run.df.count()
+    assert run.plan().routes[0].order == ("own", "slow")
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "values"),
+    [
+        ("int", "bigint", [1, 2, None]),
+        ("bigint", "double", [1, 2, None]),
+        ("double", "double", [0.0, -0.0, float("nan"), None]),
+        ("decimal(10,2)", "decimal(12,4)", [Decimal("1.50"), Decimal("2"), None]),
+        ("int", "decimal(12,4)", [1, 2, None]),
+        ("date", "timestamp", [dt.date(2020, 1, 1), dt.date(2020, 6, 1), None]),
+        ("string", "string", ["a", "", None]),
+        ("binary", "binary", [b"a", b"", None]),
+        ("boolean", "boolean", [True, None]),
+        ("timestamp_ntz", "timestamp_ntz", [dt.datetime(2020, 1, 1, 3), None]),
+    ],
+)
+@pytest.mark.parametrize("how", HOWS)
+def test_key_types_compare_as_in_spark(spark, left, right, values, how):
+    base = spark.createDataFrame([(i,) for i in range(len(values))], "i int").coalesce(1)
+    source = spark.createDataFrame(list(enumerate(values)), f"i int, k {left}")
+    df = base.join(source, "i").orderBy("i")
+    table = source.filter("i <> 1").select(F.col("k").cast(right).alias("k"))
+    run = ab.query(df).lookup(table, on="k", how=how).run()
+    expected = df.join(F.broadcast(table), "k", HOWS[how]).select("i").orderBy("i").collect()
+    assert run.df.select("i").orderBy("i").collect() == expected
+
+
+def test_a_table_is_read_once_per_run(spark, orders, owners):
+    reads = spark.sparkContext.accumulator(0)
+
+    def count(rows):
+        reads.add(1)
+        return rows
+
+    rdd = owners.coalesce(1).rdd.mapPartitions(count)
+    table = spark.createDataFrame(rdd, owners.schema)
+    run = ab.query(orders).join(table, on="k").where(lambda x: x > 1, "x").run()
+    after_run = reads.value
+    run.df.count()
+    run.df.count()
+    assert reads.value == after_run == 1
+
+
+def test_a_table_that_is_too_large_says_what_to_do(orders, owners, monkeypatch):
+    monkeypatch.setattr(tables, "MAX_TABLE_ROWS", 3)
+    with pytest.raises(ab.InputError, match=r"more than 3 rows.*Spark's own join"):
+        ab.query(orders).join(owners, on="k").run()
+    # A lookup holds distinct keys only: 1, 3, 12 and NULL, of which NULL can match nothing.
+    assert ab.query(orders).lookup(owners, on="k").run().df.count() > 0
+
+
+def test_bad_tables(spark, orders, owners):
+    query = ab.query(orders)
+    with pytest.raises(ab.InputError, match='the table has no column "region"'):
+        query.lookup(owners, on="region")
+    with pytest.raises(ab.InputError, match='the input has no column "owner"'):
+        query.join(owners, on="owner")
+    with pytest.raises(ab.InputError, match="cast one of them"):
+        query.join(owners.withColumn("k", F.col("k").cast("string")), on="k")
+    nested = orders.withColumn("k", F.array("k"))
+    with pytest.raises(ab.InputError, match="valid: numbers, string"):
+        ab.query(nested).lookup(owners.withColumn("k", F.array("k")), on="k")
+    with pytest.raises(ab.InputError, match="column name or a list"):
+        query.join(owners, on=orders["k"] == owners["k"])
+    with pytest.raises(ab.InputError, match='did you mean "inner"'):
+        query.join(owners, on="k", how="innner")
+    stream = spark.readStream.format("rate").load().withColumnRenamed("value", "id")
+    with pytest.raises(ab.InputError, match="is a stream"):
+        query.lookup(stream, on="id").run()
