@@ -56,6 +56,8 @@ def _contend(contest: Contest, repeat: int, console: Console) -> list[Result]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
         task = progress.add_task(contest.workload.name, total=len(field) * repeat)
+        progress.update(task, description=f"{contest.workload.name}: warming up")
+        dict(field)["identity"](Result("warm-up"))
         for _ in range(repeat):
             for name, act in field:
                 progress.update(task, description=f"{contest.workload.name}: {name}")

@@ -6,7 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 from anabranch.kernel import Ledger
+from anabranch.kernel.ledger import MAX_EVENTS
 from anabranch.policies import Event
+
+
+# A worker that has not been heard of for so many ledgers has probably ended.
+RECENT_UPDATES = 64
 
 
 class WorkerLog:
@@ -25,25 +30,30 @@ class WorkerLog:
     def __init__(self, operators: int) -> None:
         self.total = Ledger.empty(operators)
         self.rows: dict[str, int] = {}
-        self.current: dict[str, tuple[str, ...]] = {}
         self.first: dict[str, tuple[str, ...]] = {}
         self.events: list[Event] = []
+        self._current: dict[str, tuple[int, tuple[str, ...]]] = {}
+        self._updates = 0
 
     def update(self, worker: str, ledger: Mapping[str, Any]) -> None:
         """Add a ledger that a worker sent; a worker's ledgers come in their order."""
         said = Ledger.from_dict(ledger)
         self.total = self.total.merge(said)
         self.rows[worker] = self.rows.get(worker, 0) + said.rows_in
-        self.current[worker] = said.current
+        self._updates += 1
+        self._current[worker] = (self._updates, said.current)
         if said.routes:
             self.first.setdefault(worker, next(iter(said.routes)))
-        self.events += [replace(event, worker=worker) for event in said.events]
+        known = sum(event.worker == worker for event in self.events) if said.events else 0
+        fresh = said.events[: max(0, MAX_EVENTS - known)]
+        self.events += [replace(event, worker=worker) for event in fresh]
 
     def order(self) -> tuple[str, ...] | None:
-        """The order in force, by the votes of the workers with their rows."""
+        """The order in force, by the votes of the workers heard of lately, with their rows."""
         votes: dict[tuple[str, ...], int] = {}
-        for worker, order in self.current.items():
-            votes[order] = votes.get(order, 0) + self.rows[worker]
+        for worker, (update, order) in self._current.items():
+            if update > self._updates - RECENT_UPDATES:
+                votes[order] = votes.get(order, 0) + self.rows[worker]
         return max(votes, key=lambda order: votes[order]) if votes else None
 
     def copy(self) -> "WorkerLog":

@@ -4,8 +4,9 @@ import uuid
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
-from anabranch.model import Mesh
+from anabranch.model import InputError, Mesh
 from anabranch.policies import Policy
 from anabranch.report import Report
 from anabranch.spark.collector import Collector, Postman
@@ -32,6 +33,8 @@ class Run:
         start: Mesh | None = None,
         seed: int = 0,
     ) -> None:
+        if not isinstance(source, ClassicDataFrame):
+            raise InputError("runs need a classic Spark session; Spark Connect is not built yet")
         policy.bind(stages.query, start)  # refuse what cannot work before any table is read
         session = source.sparkSession
         self._id = f"anabranch-{uuid.uuid4().hex}"

@@ -1,6 +1,7 @@
 """Bounded tables: read once, probed in the workers, joined from the same snapshot."""
 
 import uuid
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -37,7 +38,9 @@ KEY_TYPES = (
     TimestampType,
 )
 
-_indexes: dict[str, KeyIndex] = {}
+# Indexes that a worker keeps from task to task, the least recently used going first.
+MAX_INDEXES = 32
+_indexes: OrderedDict[str, KeyIndex] = OrderedDict()
 
 
 @dataclass(frozen=True)
@@ -50,10 +53,14 @@ class TableProbe:
 
     @cached_property
     def _index(self) -> KeyIndex:
-        if self.table not in _indexes:
+        index = _indexes.pop(self.table, None)
+        if index is None:
             keys = pa.ipc.open_stream(self.keys.value).read_all().combine_chunks()
-            _indexes[self.table] = KeyIndex([_one_chunk(column) for column in keys.columns])
-        return _indexes[self.table]
+            index = KeyIndex([_one_chunk(column) for column in keys.columns])
+        _indexes[self.table] = index
+        while len(_indexes) > MAX_INDEXES:
+            _indexes.popitem(last=False)
+        return index
 
     def convert(self, columns: Sequence[pa.Array], rows: int) -> Sequence[pa.Array]:
         return columns

@@ -65,9 +65,10 @@ class Fused:
         return learner
 
     def _task_seed(self) -> int:
+        """Another one for every task, or each micro-batch would profile the same places."""
         context = TaskContext.get()
-        partition = context.partitionId() if context else 0
-        return int(np.random.SeedSequence([self.seed, partition]).generate_state(1)[0])
+        task = [context.stageId(), context.partitionId()] if context else []
+        return int(np.random.SeedSequence([self.seed, *task]).generate_state(1)[0])
 
     def _close(self) -> None:
         for predicate, _ in self.predicates:
