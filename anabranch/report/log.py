@@ -9,7 +9,6 @@ from anabranch.kernel import Ledger
 from anabranch.kernel.ledger import MAX_EVENTS
 from anabranch.policies import Event
 
-
 # A worker that has not been heard of for so many ledgers has probably ended.
 RECENT_UPDATES = 64
 
