@@ -3,9 +3,14 @@
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 from pyspark.sql import SparkSession
 
 from anabranch.spark.session import local_session
+
+# What takes how long is measured by the benchmark; a busy machine is no failure.
+settings.register_profile("anabranch", deadline=None)
+settings.load_profile("anabranch")
 
 
 @pytest.fixture(scope="session")

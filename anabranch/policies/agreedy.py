@@ -20,14 +20,13 @@ of cost, of the rows that reach a position, than the operator at that position.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.model import InputError
 from anabranch.policies.base import Bits, Sampling
-from anabranch.policies.learner import Learner, check_rows, check_share
+from anabranch.policies.learner import Profiler, check_share
 from anabranch.stats import MatrixView, ProfileWindow
 
 # Bounds on a sampling rate that is chosen to a budget.
@@ -35,7 +34,7 @@ MIN_P, MAX_P = 0.0005, 0.05
 
 
 @dataclass
-class AGreedy(Learner):
+class AGreedy(Profiler):
     """Order by conditional drop rate per cost, corrected as soon as the profile says so.
 
     Parameters
@@ -58,21 +57,16 @@ class AGreedy(Learner):
 
     name: ClassVar[str] = "agreedy"
     summary: ClassVar[str] = "A-Greedy: conditional drop rate per cost, corrected at once"
-    p: float | Literal["auto"] = 0.01
-    window: int = 1000
-    alpha: float = 0.9
     seconds: float | None = None
     budget: float = 0.01
 
     def __post_init__(self) -> None:
-        if self.p != "auto":
-            if not isinstance(self.p, int | float):
-                raise InputError(f'p is a share above 0 and at most 1, or "auto"; got {self.p!r}')
-            check_share("p", self.p)
-        check_share("alpha", self.alpha)
+        super().__post_init__()
         check_share("budget", self.budget)
-        check_rows("window", self.window)
-        check_rows("first_rows", self.first_rows)
+
+    def check_rate(self) -> None:
+        if self.p != "auto":
+            check_share('p (or "auto")', self.p)
 
     def reset(self) -> None:
         self._window = ProfileWindow(len(self.query), self.window, self.seconds)
@@ -80,11 +74,11 @@ class AGreedy(Learner):
         self._everything = Sampling.everything(len(self.query), 0.0).extra
 
     def profile(self) -> Sampling:
-        return Sampling(self._rate(), self._everything)
+        return Sampling(self.rate(), self._everything)
 
-    def _rate(self) -> float:
+    def rate(self) -> float:
         if self.p != "auto":
-            return self.p
+            return super().rate()
         costs = self.costs()
         useful = float((costs * self._reach).sum())
         extra = float(costs.sum()) - useful
@@ -102,6 +96,8 @@ class AGreedy(Learner):
         self._view.delete(self._window.update(dropped, now))
 
     def decide(self, costs: NDArray[np.float64]) -> tuple[int, ...]:
+        if not self.enough(len(self._window)):
+            return self._order
         violated = self._view.violation(costs, self.alpha)
         if violated is not None:
             self._view.correct(violated, self._window.get(), costs, self.alpha)

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.policies.base import Bits, Sampling
-from anabranch.policies.learner import Learner, check_rows, check_share
+from anabranch.policies.learner import Profiler
 from anabranch.stats import ProfileWindow
 
 
 @dataclass
-class Independent(Learner):
+class Independent(Profiler):
     """Keep d(i|0) / t_i in descending order.
 
     Parameters
@@ -31,15 +31,7 @@ class Independent(Learner):
 
     name: ClassVar[str] = "independent"
     summary: ClassVar[str] = "unconditional drop rate per cost, blind to correlation"
-    p: float = 0.005
-    window: int = 1000
-    alpha: float = 0.9
-
-    def __post_init__(self) -> None:
-        check_share("p", self.p)
-        check_share("alpha", self.alpha)
-        check_rows("window", self.window)
-        check_rows("first_rows", self.first_rows)
+    p: float | str = 0.005
 
     def reset(self) -> None:
         self._window = ProfileWindow(len(self.query), self.window)
@@ -47,7 +39,7 @@ class Independent(Learner):
         self._everything = Sampling.everything(len(self.query), 0.0).extra
 
     def profile(self) -> Sampling:
-        return Sampling(self.p, self._everything)
+        return Sampling(self.rate(), self._everything)
 
     def evidence(self) -> Bits:
         return self._window.get()
@@ -60,7 +52,9 @@ class Independent(Learner):
 
     def decide(self, costs: NDArray[np.float64]) -> tuple[int, ...]:
         ratios = self._drops / costs
-        return self._sorted(ratios) if self._violated(ratios) else self._order
+        if not self.enough(len(self._window)) or not self._violated(ratios):
+            return self._order
+        return self._sorted(ratios)
 
     def _violated(self, ratios: NDArray[np.float64]) -> bool:
         for position, here in enumerate(self._order):

@@ -1,7 +1,7 @@
 """What all learning policies share: a first profile, measured costs, a log of switches."""
 
 from abc import abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,7 @@ COLD_ROWS = 50
 # Old timings fade by this factor per slice of rows, so that a cost that drifts is noticed
 # within some tens of batches while one slow call does not turn the order.
 COST_MEMORY = 0.95
-# A policy that begins its profile anew after a switch waits for this share of its window: a handful
-# of rows would make it thrash.
+# A policy decides once it has this share of its window: a handful of rows would make it thrash.
 LEAST_EVIDENCE = 0.2
 # How far the share of dropped rows moves toward that of the newest slice.
 SHARE_GAIN = 0.1
@@ -37,8 +36,9 @@ class Learner(Policy):
         self._rows = 0
         self._slice_rows = 1
         self._drop_share: float | None = None  # of profiled rows, those that are dropped
-        # With a plan to start from there is nothing to learn blindly.
-        self._to_warm = [] if start else [COLD_ROWS, self.first_rows]
+        self._cold = COLD_ROWS
+        # With a plan to start from there is no need for a first profile.
+        self._to_profile = 0 if start else COLD_ROWS + self.first_rows
         self._mesh = Mesh.single(self.query, self._names(self._order))
         self.reset()
 
@@ -72,9 +72,10 @@ class Learner(Policy):
     def sampling(self) -> Sampling:
         if len(self.query) < 2:
             return Sampling()  # one order is all there is
-        if self._to_warm:
-            return Sampling.everything(len(self.query), 1.0, self._to_warm[0])
-        return self.profile()
+        rows = self._cold or self._to_profile or None
+        if self._to_profile:
+            return Sampling.everything(len(self.query), 1.0, rows)
+        return replace(self.profile(), rows=rows)
 
     def observe(self, feedback: Feedback) -> tuple[Event, ...]:
         if not feedback.rows or len(self.query) < 2:
@@ -82,24 +83,18 @@ class Learner(Policy):
         self._rows += feedback.rows
         self._measure(feedback)
         self.collect(feedback.dropped[feedback.dropped.any(axis=1)], feedback.now)
-        if not self._to_warm:
+        self._cold = max(0, self._cold - feedback.rows)
+        if not self._to_profile:
             return self._follow(self.decide(self.costs()))
-        self._advance(feedback.rows)
-        # No order without costs, and none before the first profile is whole.
-        return () if self._to_warm else self._follow(self.first_order(self.costs()))
-
-    def _advance(self, rows: int) -> None:
-        self._to_warm[0] -= rows
-        if self._to_warm[0] <= 0:
-            del self._to_warm[0]
+        self._to_profile = max(0, self._to_profile - feedback.rows)
+        return () if self._to_profile else self._follow(self.first_order(self.costs()))
 
     def _measure(self, feedback: Feedback) -> None:
-        cold = len(self._to_warm) == 2
         self._slice_rows = feedback.rows
         self._reach[:] = 0.0
         for call in feedback.calls:
             self._reach[call.operator] = (call.rows - call.extra) / feedback.rows
-            if not cold:
+            if not self._cold:
                 self._fits[call.operator].age(COST_MEMORY)
                 self._fits[call.operator].update(call.rows, call.seconds)
         if len(feedback.dropped):
@@ -143,9 +138,35 @@ def _priors(operators: tuple[Operator, ...], start: Mesh | None) -> list[float |
     return [figures.get(o.name, {}).get("cost") or o.cost for o in operators]
 
 
-def check_share(name: str, value: float) -> None:
+@dataclass
+class Profiler(Learner):
+    """A learner that goes on profiling the share `p` of the rows."""
+
+    p: float | str = 0.01
+    window: int = 1000
+    alpha: float = 0.9
+
+    def __post_init__(self) -> None:
+        self.check_rate()
+        check_share("alpha", self.alpha)
+        check_rows("window", self.window)
+        check_rows("first_rows", self.first_rows)
+
+    def check_rate(self) -> None:
+        check_share("p", self.p)
+
+    def rate(self) -> float:
+        """The share of rows to profile now."""
+        return float(self.p)
+
+    def enough(self, profile_rows: int) -> bool:
+        """Whether there is evidence to decide by."""
+        return profile_rows >= LEAST_EVIDENCE * self.window
+
+
+def check_share(name: str, value: object) -> None:
     """Refuse a share outside (0, 1]."""
-    if not 0 < value <= 1:
+    if not isinstance(value, int | float) or not 0 < value <= 1:
         raise InputError(f"{name} is a share above 0 and at most 1, got {value!r}")
 
 

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from anabranch.policies.base import Bits, Sampling
 from anabranch.policies.greedy import greedy_order
-from anabranch.policies.learner import LEAST_EVIDENCE, Learner, check_rows, check_share
+from anabranch.policies.learner import Profiler
 from anabranch.stats import MatrixView, ProfileWindow
 
 
 @dataclass
-class LocalSwaps(Learner):
+class LocalSwaps(Profiler):
     """Keep d(i|i-1) / t_i at least d(i+1|i-1) / t_(i+1) for every two neighbours.
 
     Parameters
@@ -33,15 +33,6 @@ class LocalSwaps(Learner):
 
     name: ClassVar[str] = "local_swaps"
     summary: ClassVar[str] = "swaps neighbours; cheapest profile, can get stuck"
-    p: float = 0.01
-    window: int = 1000
-    alpha: float = 0.9
-
-    def __post_init__(self) -> None:
-        check_share("p", self.p)
-        check_share("alpha", self.alpha)
-        check_rows("window", self.window)
-        check_rows("first_rows", self.first_rows)
 
     def reset(self) -> None:
         self._restart(self._order)
@@ -53,7 +44,7 @@ class LocalSwaps(Learner):
         self._view = MatrixView(self.query, order)
 
     def profile(self) -> Sampling:
-        return Sampling(self.p, self._neighbour)
+        return Sampling(self.rate(), self._neighbour)
 
     def collect(self, dropped: Bits, now: float) -> None:
         self._view.insert(dropped)
@@ -65,7 +56,7 @@ class LocalSwaps(Learner):
         return order
 
     def decide(self, costs: NDArray[np.float64]) -> tuple[int, ...]:
-        if len(self._window) < self.window * LEAST_EVIDENCE:
+        if not self.enough(len(self._window)):
             return self._order
         order = self._swapped(costs)
         if order != self._order:

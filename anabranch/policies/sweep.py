@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from anabranch.policies.base import Bits, Sampling
 from anabranch.policies.greedy import greedy_order
-from anabranch.policies.learner import LEAST_EVIDENCE, Learner, check_rows, check_share
+from anabranch.policies.learner import Profiler
 from anabranch.stats import MatrixView
 
 
 @dataclass
-class Sweep(Learner):
+class Sweep(Profiler):
     """Rotate over the positions; move the profiled operator forward where it does better.
 
     Parameters
@@ -33,15 +33,7 @@ class Sweep(Learner):
 
     name: ClassVar[str] = "sweep"
     summary: ClassVar[str] = "one profiled operator per stage; cheap, slower to adapt"
-    p: float = 0.01
     window: int = 500
-    alpha: float = 0.9
-
-    def __post_init__(self) -> None:
-        check_share("p", self.p)
-        check_share("alpha", self.alpha)
-        check_rows("window", self.window)
-        check_rows("first_rows", self.first_rows)
 
     def reset(self) -> None:
         self._position = 1
@@ -54,7 +46,7 @@ class Sweep(Learner):
     def profile(self) -> Sampling:
         extra = np.zeros((len(self.query), len(self.query)), bool)
         extra[:, self._position] = True
-        return Sampling(self.p, extra)
+        return Sampling(self.rate(), extra)
 
     def collect(self, dropped: Bits, now: float) -> None:
         self._bits = np.concatenate([self._bits, dropped])
@@ -66,7 +58,7 @@ class Sweep(Learner):
         return order
 
     def decide(self, costs: NDArray[np.float64]) -> tuple[int, ...]:
-        if len(self._bits) < self.window * LEAST_EVIDENCE:
+        if not self.enough(len(self._bits)):
             return self._order
         target = self._violated(costs)
         if target is not None:

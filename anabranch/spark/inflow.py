@@ -4,10 +4,14 @@
 verdict. Only the predicates' columns travel to Python, and Spark prunes the rest as always.
 """
 
+import os
+import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
+from pyspark import SparkContext
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import arrow_udf
@@ -24,13 +28,31 @@ def attach(df: DataFrame, fused: Fused, columns: Sequence[Column]) -> DataFrame:
     """`df` with only the rows that pass, and the ledgers observed under the run's name."""
     # An arrow_udf needs at least one column to know how many rows there are.
     inputs = list(columns) or [F.lit(True)]
-    verdict = _udf(fused)(*inputs)
+    with _own_interpreter(df.sparkSession.sparkContext):
+        verdict = _udf(fused)(*inputs)
     return (
         df.withColumn(FIELD, verdict)
         .observe(fused.run, F.collect_list(F.col(FIELD).getField("stats")).alias("stats"))
         .filter(F.col(FIELD).getField("keep"))
         .drop(FIELD)
     )
+
+
+@contextmanager
+def _own_interpreter(context: SparkContext) -> Iterator[None]:
+    """In local mode the workers run the Python that runs now, unless the user named another.
+
+    Spark would take the first python3 on the PATH, which need not have this package.
+    """
+    named = os.environ.get("PYSPARK_PYTHON") or context.getConf().get("spark.pyspark.python")
+    local = context.master == "local" or context.master.startswith("local[")
+    before = context.pythonExec
+    if local and not named:
+        context.pythonExec = sys.executable
+    try:
+        yield
+    finally:
+        context.pythonExec = before
 
 
 def _udf(fused: Fused) -> Any:
