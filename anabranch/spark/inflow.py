@@ -45,7 +45,8 @@ def _own_interpreter(context: SparkContext) -> Iterator[None]:
     Spark would take the first python3 on the PATH, which need not have this package.
     """
     named = os.environ.get("PYSPARK_PYTHON") or context.getConf().get("spark.pyspark.python")
-    local = context.master == "local" or context.master.startswith("local[")
+    master = context.master or ""
+    local = master == "local" or master.startswith("local[")
     before = context.pythonExec
     if local and not named:
         context.pythonExec = sys.executable
