@@ -11,6 +11,12 @@ from anabranch.policies import POLICIES
 from anabranch.version import VERSION
 
 
+def _wide() -> Console:
+    """A console whose tables do not fold when the output is a file."""
+    console = Console()
+    return console if console.is_terminal else Console(width=120)
+
+
 class _Group(click.Group):
     """Our own errors are told in one line, without a traceback."""
 
@@ -40,7 +46,7 @@ def demo(rows: int, output: Path) -> None:
     """Monitor generated packets by plain Spark and by Anabranch, side by side."""
     from anabranch.bench.demo import demo as run_demo
 
-    run_demo(rows, output, Console())
+    run_demo(rows, output, _wide())
 
 
 @main.command()
@@ -82,7 +88,7 @@ def filters(workloads: tuple[str, ...], rows: int, repeat: int, output: Path) ->
     """Every filter policy against plain Spark, the best order and the bound."""
     from anabranch.bench.filters import bench_filters
 
-    bench_filters(workloads, rows, repeat, output, Console())
+    bench_filters(workloads, rows, repeat, output, _wide())
 
 
 if __name__ == "__main__":

@@ -32,10 +32,10 @@ PLANNED = ("eddy", "content", "mesh", "om", "rate")
 def resolve(policy: str | Policy, budget: float = 0.01) -> Policy:
     """The policy object for a name; an object is taken as it is.
 
-        `auto` is A-Greedy with its sampling rate chosen so that profiling costs the share `budget`.
+    `auto` is A-Greedy with its sampling rate chosen so that profiling costs the share `budget`.
 
-        >>> resolve("auto", budget=0.02)
-    X
+    >>> resolve("auto", budget=0.02)
+    AGreedy(first_rows=250, p='auto', window=250, alpha=0.9, seconds=None, budget=0.02)
     """
     if isinstance(policy, Policy):
         return policy

@@ -123,14 +123,15 @@ def test_two_queries_do_not_share_what_they_learned(df):
 
 
 def test_learning_goes_on_from_task_to_task(df):
-    run = run_of(df.repartition(8))
-    run.df.count()
-    first = [event.row for event in run.report().events]
-    assert len(run.report().workers) == len({event.worker for event in run.report().events})
-    assert len(first) == run.report().switches <= 4
-    run.df.count()
-    assert run.report().workers.keys() >= {event.worker for event in run.report().events}
-    assert all(worker["rows"] > ROWS / 8 for worker in run.report().workers.values())
+    run = run_of(df.repartition(16))
+    for _ in range(2):
+        run.df.count()
+    report = run.report()
+    # 32 tasks, and each of the few workers learned its first order once.
+    assert len(report.workers) < 16
+    assert all(worker["rows"] > 2 * ROWS / 16 for worker in report.workers.values())
+    learned = [event.worker for event in report.events if event.row <= 300]
+    assert sorted(learned) == sorted(report.workers)
 
 
 def test_a_saved_plan_starts_the_next_run(df, tmp_path):
