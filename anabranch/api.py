@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-from pyspark.sql import Column, DataFrame
-
 from anabranch.model import InputError, Mesh, closest
 from anabranch.policies import Policy, resolve
 from anabranch.report.explain import explain
-from anabranch.spark import stages
+from anabranch.spark import Column, DataFrame, stages
 from anabranch.spark.run import Run
 
 Names = str | Sequence[str]
@@ -18,6 +16,8 @@ Names = str | Sequence[str]
 
 def query(df: DataFrame) -> Query:
     """Begin a query on a DataFrame, batch or streaming."""
+    if not isinstance(df, DataFrame):
+        raise InputError(f"query() takes a DataFrame, got {type(df).__name__}")
     return Query(df)
 
 
@@ -94,23 +94,33 @@ class Query:
         learn: Literal["auto", "worker", "driver"] = "auto",
         budget: float = 0.01,
     ) -> Run:
-        """Compile the query under a policy. Reads the bounded tables; nothing else executes."""
+        """Compile the query under a policy. Reads the bounded tables; nothing else executes.
+
+        `start` is a saved plan to begin with, `seed` chooses the rows that are profiled, `budget` is
+        the share of useful work that profiling may add under `auto` (other policies have parameters
+        of their own).
+        """
         if attributes is not None:
             raise InputError("attributes= is for content-based policies, which are not built yet")
         if _one_of("learn", learn, "auto", "worker", "driver") == "driver":
             raise InputError('learn="driver" is not built yet; valid: auto, worker')
+        if not isinstance(seed, int) or seed < 0:
+            raise InputError(f"seed is a whole number of at least 0, got {seed!r}")
         if not 0 < budget <= 1:
             raise InputError(f"budget is a share above 0 and at most 1, got {budget!r}")
         chosen = resolve(policy, budget)
         self._last = Run(self._df, stages.split(self._declared), chosen, start, seed)
         return self._last
 
-    def explain(self, policy: str | Policy = "auto") -> str:
-        """The operators, guards, policy and order; after a run, with the figures behind it."""
+    def explain(self, policy: str | Policy | None = None) -> str:
+        """The operators, guards, policy and order; of the last run, with the figures behind it.
+
+        With a policy, or before the first run: what a run under it would begin with.
+        """
         split = stages.split(self._declared)
-        if self._last is not None:
+        if policy is None and self._last is not None:
             return explain(split.query, self._last.plan(), split.outline(), self._last.policy)
-        chosen = resolve(policy)
+        chosen = resolve(policy or "auto")
         return explain(split.query, chosen.bind(split.query).plan(), split.outline(), chosen)
 
     def _table(

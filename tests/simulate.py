@@ -50,6 +50,7 @@ class Outcome:
     fabric: Fabric
     predicates: list[BitPredicate]
     per_batch: list[int]  # evaluations
+    needed: list[int]  # of these, without those that only profiling asked for
     events: list[Event]
 
     @property
@@ -85,13 +86,14 @@ def simulate(
     learner = policy.bind(query, mesh)
     fabric = Fabric(query, [(p, [0, 1]) for p in predicates], learner, seed, clock)
     numbers = codes(bits) if count else np.zeros(len(bits), np.int64)
-    keep, per_batch, events = [], [], []
+    keep, per_batch, needed, events = [], [], [], []
     for begin in range(0, len(bits), batch):
         part = numbers[begin : begin + batch]
         ids = np.arange(begin, begin + len(part))
         keep.append(fabric.process([pa.array(part), pa.array(ids)], len(part)))
         ledger = fabric.take_ledger()
         per_batch.append(sum(tally.evaluated for tally in ledger.operators))
+        needed.append(per_batch[-1] - sum(tally.extra for tally in ledger.operators))
         events += ledger.events
     joined = np.concatenate(keep) if keep else np.zeros(0, bool)
-    return Outcome(joined, fabric, predicates, per_batch, events)
+    return Outcome(joined, fabric, predicates, per_batch, needed, events)

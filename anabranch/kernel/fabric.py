@@ -7,7 +7,8 @@ rows to a call but never a call.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,10 +17,21 @@ from numpy.typing import NDArray
 
 from anabranch.kernel.ledger import Ledger
 from anabranch.kernel.predicate import Mask, Predicate
-from anabranch.model import InputError, Query
+from anabranch.model import InputError, Operator, Query
 from anabranch.policies import Call, Feedback, Policy, Sampling
 
 Rows = NDArray[np.int64]
+
+
+@contextmanager
+def named(operator: Operator) -> Iterator[None]:
+    """An exception in here tells which predicate it came from."""
+    try:
+        yield
+    except Exception as error:
+        columns = ", ".join(operator.columns) or "none"
+        error.add_note(f'raised in predicate "{operator.name}" (columns: {columns})')
+        raise
 
 
 @dataclass
@@ -146,13 +158,8 @@ class Fabric:
 
     def _visit(self, ruster: "_Ruster", operator: int, shadows: Rows) -> tuple[Rows, Mask, float]:
         predicate, inputs = self.predicates[operator]
-        try:
+        with named(self.query.operators[operator]):
             return ruster.visit(predicate, inputs, shadows)
-        except Exception as error:
-            named = self.query.operators[operator]
-            columns = ", ".join(named.columns) or "none"
-            error.add_note(f'raised in predicate "{named.name}" (columns: {columns})')
-            raise
 
     def _sample(self, rows: int, rate: float) -> Mask:
         if rate <= 0:

@@ -7,7 +7,7 @@ from typing import Any
 
 from anabranch.policies import Call, Event
 
-# A report keeps this many events of a worker; the count of switches is exact beyond that.
+# Events that one ledger carries; the count of switches is exact beyond that.
 MAX_EVENTS = 200
 
 

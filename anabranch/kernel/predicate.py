@@ -21,7 +21,7 @@ class Predicate(Protocol):
         """True where the row passes; NULL counts as False."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class RowPredicate:
     """A function of one row's values.
 

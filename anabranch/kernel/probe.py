@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anabranch.kernel.predicate import Mask
@@ -28,39 +28,41 @@ class KeyIndex:
         valid = _all_valid(columns)
         values = [_values(column)[valid] for column in columns]
         self._levels = [pd.Index(pd.unique(column)) for column in values]
-        codes = self._codes(values, [np.ones(len(v), bool) for v in values])
-        self._keys = pd.Index(pd.unique(codes))
+        # A compound key becomes one number column by column. It is numbered anew each time, or the
+        # product of the levels' sizes would outgrow an integer.
+        self._pairs: list[pd.Index] = []
+        codes = self._levels[0].get_indexer(pd.Index(values[0]))
+        for level, column in zip(self._levels[1:], values[1:], strict=True):
+            joint = codes * len(level) + level.get_indexer(pd.Index(column))
+            self._pairs.append(pd.Index(pd.unique(joint)))
+            codes = self._pairs[-1].get_indexer(pd.Index(joint))
 
     def contains(self, columns: Sequence[pa.Array]) -> Mask:
         """Whether each row's key is in the table."""
-        valid = [column.is_valid().to_numpy(zero_copy_only=False) for column in columns]
-        codes = self._codes([_values(column) for column in columns], valid)
-        if len(self._levels) == 1:
-            return np.asarray(codes >= 0)
-        found = np.zeros(len(codes), bool)
-        known = codes >= 0
-        found[known] = self._keys.get_indexer(pd.Index(codes[known])) >= 0
-        return found
+        codes = _find(self._levels[0], _values(columns[0]), _valid(columns[0]))
+        for level, pairs, column in zip(self._levels[1:], self._pairs, columns[1:], strict=True):
+            present = _valid(column) & (codes >= 0)
+            part = _find(level, _values(column), present)
+            codes = _find(pairs, codes * len(level) + part, part >= 0)
+        return np.asarray(codes >= 0)
 
-    def _codes(self, values: Sequence[NDArray], valid: Sequence[Mask]) -> NDArray[np.int64]:
-        """Each row's key as one number, -1 where a part of it is NULL or unknown."""
-        codes = np.zeros(len(values[0]), np.int64)
-        for level, column, present in zip(self._levels, values, valid, strict=True):
-            part = np.full(len(column), -1, np.int64)
-            part[present] = level.get_indexer(pd.Index(column[present], dtype=level.dtype))
-            known = (codes >= 0) & (part >= 0)
-            codes = np.where(known, codes * len(level) + part, -1)
-        return codes
+
+def _find(index: pd.Index, values: NDArray[Any], present: Mask) -> NDArray[np.int64]:
+    """The place of each value in the index, -1 where it is not there or not present."""
+    places = np.full(len(values), -1, np.int64)
+    places[present] = index.get_indexer(pd.Index(values[present], dtype=index.dtype))
+    return places
+
+
+def _valid(column: pa.Array) -> Mask:
+    return np.asarray(column.is_valid().to_numpy(zero_copy_only=False), bool)
 
 
 def _all_valid(columns: Sequence[pa.Array]) -> Mask:
-    valid = columns[0].is_valid()
-    for column in columns[1:]:
-        valid = pc.and_(valid, column.is_valid())
-    return np.asarray(valid.to_numpy(zero_copy_only=False), bool)
+    return np.asarray(np.logical_and.reduce([_valid(column) for column in columns]), bool)
 
 
-def _values(column: pa.Array) -> NDArray:
+def _values(column: pa.Array) -> NDArray[Any]:
     """Values that hash and compare as SQL's do; what stands at a NULL does not matter."""
     kind = column.type
     if pa.types.is_temporal(kind):
@@ -71,6 +73,8 @@ def _values(column: pa.Array) -> NDArray:
         return np.asarray(filled.to_numpy(zero_copy_only=False).astype(np.int64))
     if pa.types.is_floating(kind):
         return np.asarray(column.fill_null(0.0).to_numpy(zero_copy_only=False) + 0.0)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        column = column.cast(pa.binary())  # pandas' table of strings ends them at a NUL
     values = np.empty(len(column), object)
     values[:] = column.to_pylist()
     return values

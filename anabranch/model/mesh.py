@@ -101,10 +101,14 @@ class Mesh:
 
 
 def _figures(query: Query, data: Any) -> dict[str, dict[str, float]]:
-    return {
-        query.names[query.index(str(name))]: {str(k): float(v) for k, v in values.items()}
-        for name, values in data.items()
-    }
+    figures = {}
+    for name, values in data.items():
+        query.index(str(name))
+        cost, passed = float(values["cost"]), float(values["passed"])
+        if not 0 < cost < float("inf") or not 0 <= passed <= 1:
+            raise ValueError(f"cost {cost} and passed {passed} of {name} cannot be")
+        figures[str(name)] = {"cost": cost, "passed": passed}
+    return figures
 
 
 def load(path: str | Path) -> Mesh:

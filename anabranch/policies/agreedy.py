@@ -25,6 +25,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from anabranch.model import InputError
 from anabranch.policies.base import Bits, Sampling
 from anabranch.policies.learner import Profiler, check_share
 from anabranch.stats import MatrixView, ProfileWindow
@@ -46,11 +47,14 @@ class AGreedy(Profiler):
         Profile rows remembered (rows that some operator dropped).
     alpha
         Thrash avoidance: a later operator must be better by 1 / alpha. The converged order costs at
-        most 4 / alpha times the optimum.
+        most 4 / alpha times the optimum (and `gain` more).
     seconds
         Also forget profile rows older than this.
     budget
         Share of the useful work that profiling may add; only used with `p="auto"`.
+    gain
+        Share of the expected cost that a new order must save. Far down the order few rows are left
+        to judge by, and a change there saves next to nothing.
     first_rows
         Rows profiled in full for the first order.
     """
@@ -59,10 +63,13 @@ class AGreedy(Profiler):
     summary: ClassVar[str] = "A-Greedy: conditional drop rate per cost, corrected at once"
     seconds: float | None = None
     budget: float = 0.01
+    gain: float = 0.005
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_share("budget", self.budget)
+        if not 0 <= self.gain < 1:
+            raise InputError(f"gain is a share of at least 0 and below 1, got {self.gain!r}")
 
     def check_rate(self) -> None:
         if self.p != "auto":
@@ -99,6 +106,12 @@ class AGreedy(Profiler):
         if not self.enough(len(self._window)):
             return self._order
         violated = self._view.violation(costs, self.alpha)
-        if violated is not None:
-            self._view.correct(violated, self._window.get(), costs, self.alpha)
+        if violated is None:
+            return self._order
+        corrected = MatrixView(self.query, self._order)
+        corrected.correct(violated, self._window.get(), costs, self.alpha)
+        if self.expected(corrected.order, costs) <= (1 - self.gain) * self.expected(
+            self._order, costs
+        ):
+            self._view = corrected
         return self._view.order

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.model import Mesh, Query
+from anabranch.model import InputError, Mesh, Query
 
 Bits = NDArray[np.bool_]
 
@@ -103,6 +103,8 @@ class Policy(ABC):
 
     def bind(self, query: Query, start: Mesh | None = None) -> Self:
         """A fresh learner for `query` that begins with the plan `start`, if there is one."""
+        if start is not None and not isinstance(start, Mesh):
+            raise InputError(f"start is a plan, as from load(path) or run.plan(), got {start!r}")
         self.check(query)
         learner = copy.copy(self)
         learner.query = query

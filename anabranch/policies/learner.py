@@ -11,7 +11,8 @@ from anabranch.model import InputError, Mesh, Operator, Route
 from anabranch.policies.base import Bits, Event, Feedback, Policy, Sampling
 from anabranch.stats import CostFit
 
-# A first call may load a model or compile a regex: its rows count, its time does not.
+# A first call may load a model or compile a regex: its rows count, its time does not. So the first
+# slice is a small one.
 COLD_ROWS = 50
 # Old timings fade by this factor per slice of rows, so that a cost that drifts is noticed
 # within some tens of batches while one slow call does not turn the order.
@@ -34,7 +35,8 @@ class Learner(Policy):
         self._priors = _priors(self.query.operators, start)
         self._reach = np.ones(len(self.query))
         self._rows = 0
-        self._slice_rows = 1
+        self._sizes = (0.0, 0.0)  # sums of rows and of squared rows over slices, fading
+        self._called: set[int] = set()
         self._drop_share: float | None = None  # of profiled rows, those that are dropped
         self._cold = COLD_ROWS
         # With a plan to start from there is no need for a first profile.
@@ -90,13 +92,17 @@ class Learner(Policy):
         return () if self._to_profile else self._follow(self.first_order(self.costs()))
 
     def _measure(self, feedback: Feedback) -> None:
-        self._slice_rows = feedback.rows
+        self._sizes = (
+            COST_MEMORY * self._sizes[0] + feedback.rows,
+            COST_MEMORY * self._sizes[1] + feedback.rows**2,
+        )
         self._reach[:] = 0.0
         for call in feedback.calls:
             self._reach[call.operator] = (call.rows - call.extra) / feedback.rows
-            if not self._cold:
+            if call.operator in self._called:
                 self._fits[call.operator].age(COST_MEMORY)
                 self._fits[call.operator].update(call.rows, call.seconds)
+            self._called.add(call.operator)
         if len(feedback.dropped):
             share = float(feedback.dropped.any(axis=1).mean())
             known = share if self._drop_share is None else self._drop_share
@@ -104,9 +110,10 @@ class Learner(Policy):
 
     def costs(self) -> NDArray[np.float64]:
         """Seconds per row of each operator: measured, else the prior, else their mean."""
+        # The size of the slice that a row finds itself in: a short tail hardly counts.
+        size = self._sizes[1] / max(self._sizes[0], 1.0)
         known = [
-            fit.get(self._slice_rows) or prior
-            for fit, prior in zip(self._fits, self._priors, strict=True)
+            fit.get(size) or prior for fit, prior in zip(self._fits, self._priors, strict=True)
         ]
         measured = [cost for cost in known if cost is not None]
         mean = float(np.mean(measured)) if measured else 1.0
@@ -120,12 +127,18 @@ class Learner(Policy):
         costs = self.costs()
         measured = float((costs * self._reach).sum())
         names = self._names(before), self._names(order)
-        return (Event("switch", self._rows, *names, measured, self._expected(order, costs)),)
+        expected = self.expected(order, costs)
+        told = None if np.isnan(expected) else expected
+        return (Event("switch", self._rows, *names, measured, told),)
 
-    def _expected(self, order: tuple[int, ...], costs: NDArray[np.float64]) -> float | None:
+    def expected(self, order: tuple[int, ...], costs: NDArray[np.float64]) -> float:
+        """Seconds per row under an order: by the evidence for dropped rows, all of it for others.
+
+        NaN if there is no evidence.
+        """
         bits = self.evidence()
         if bits is None or self._drop_share is None:
-            return None
+            return float("nan")
         kept = (1 - self._drop_share) * float(costs.sum())
         return self._drop_share * order_cost(bits, costs, order) + kept
 

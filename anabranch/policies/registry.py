@@ -35,7 +35,7 @@ def resolve(policy: str | Policy, budget: float = 0.01) -> Policy:
     `auto` is A-Greedy with its sampling rate chosen so that profiling costs the share `budget`.
 
     >>> resolve("auto", budget=0.02)
-    AGreedy(first_rows=250, p='auto', window=250, alpha=0.9, seconds=None, budget=0.02)
+    AGreedy(first_rows=250, p='auto', window=250, alpha=0.9, seconds=None, budget=0.02, gain=0.005)
     """
     if isinstance(policy, Policy):
         return policy

@@ -6,9 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 from anabranch.kernel import Ledger
-from anabranch.kernel.ledger import MAX_EVENTS
 from anabranch.policies import Event
 
+# Workers told apart, and decisions kept, the newest; the sums are exact beyond that.
+MAX_WORKERS = 256
+MAX_EVENTS = 1000
 # A worker that has not been heard of for so many ledgers has probably ended.
 RECENT_UPDATES = 64
 
@@ -43,9 +45,16 @@ class WorkerLog:
         self._current[worker] = (self._updates, said.current)
         if said.routes:
             self.first.setdefault(worker, next(iter(said.routes)))
-        known = sum(event.worker == worker for event in self.events) if said.events else 0
-        fresh = said.events[: max(0, MAX_EVENTS - known)]
-        self.events += [replace(event, worker=worker) for event in fresh]
+        self.events += [replace(event, worker=worker) for event in said.events]
+        del self.events[:-MAX_EVENTS]
+        self._forget()
+
+    def _forget(self) -> None:
+        """Spark ends idle workers and starts others: a long stream sees any number of them."""
+        while len(self.rows) > MAX_WORKERS:
+            silent = min(self._current, key=lambda worker: self._current[worker][0])
+            for known in (self.rows, self.first, self._current):
+                known.pop(silent, None)
 
     def order(self) -> tuple[str, ...] | None:
         """The order in force, by the votes of the workers heard of lately, with their rows."""

@@ -28,7 +28,7 @@ class Report:
     routes
         Orders and the rows that followed them, most rows first.
     switches, events
-        How often a worker changed its order, and the changes (the first 200 of each worker).
+        How often a worker changed its order, and the changes (the newest 1,000).
     scope
         What the figures cover.
     overhead

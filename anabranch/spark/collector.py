@@ -2,10 +2,11 @@
 
 import json
 import threading
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
+from py4j.protocol import Py4JJavaError
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.serializers import CPickleSerializer
 from pyspark.sql import SparkSession
@@ -29,7 +30,7 @@ class Collector:
     """All ledgers of one run, each task's counted once.
 
     A cached DataFrame reports its metrics again with every action, and a retried task reports
-    twice: letters are told apart by stage, partition, attempt and number, and only the newest
+    twice: letters are told apart by stage, partition, attempt, call and number, and only the newest
     attempt of a task counts.
     """
 
@@ -57,7 +58,7 @@ class Collector:
         if letter["attempt"] > known["attempt"]:
             known.update(attempt=letter["attempt"], letters={})
         if letter["attempt"] == known["attempt"]:
-            known["letters"][letter["number"]] = letter
+            known["letters"][letter["call"], letter["number"]] = letter
 
     def _fold(self) -> None:
         """Bound the memory of a long stream: whole stages, the oldest first, become one sum."""
@@ -75,10 +76,19 @@ class Collector:
                 _add(log, self._tasks[task])
             return log
 
+    def partial(self) -> bool:
+        """Whether some task was not read to its end, as under a limit."""
+        with self._lock:
+            return any(not _whole(task["letters"].values()) for task in self._tasks.values())
+
+
+def _whole(letters: Collection[dict[str, Any]]) -> bool:
+    calls = {letter["call"] for letter in letters}
+    return calls == {letter["call"] for letter in letters if letter["last"]}
+
 
 def _add(log: WorkerLog, task: dict[str, Any]) -> None:
-    for number in sorted(task["letters"]):
-        letter = task["letters"][number]
+    for letter in sorted(task["letters"].values(), key=lambda letter: letter["number"]):
         log.update(letter["worker"], letter["ledger"])
 
 
@@ -114,10 +124,17 @@ class Postman:
         if collector is not None:
             collector.deliver(letters)
 
-    def wait(self) -> None:
-        """Until Spark has delivered what finished so far."""
-        bus = self._context._jsc.sc().listenerBus()
-        bus.waitUntilEmpty(DELIVERY_SECONDS * 1000)
+    def wait(self) -> bool:
+        """Until Spark has delivered what finished so far; False if it takes too long."""
+        if self._context._jsc is None:
+            return True  # stopped: what was delivered is all there is
+        try:
+            self._context._jsc.sc().listenerBus().waitUntilEmpty(DELIVERY_SECONDS * 1000)
+        except Py4JJavaError as error:
+            if "TimeoutException" in str(error.java_exception):
+                return False
+            raise
+        return True
 
 
 class _Actions:

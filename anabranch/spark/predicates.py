@@ -3,11 +3,13 @@
 Values reach the user's function as they would in Spark, and its results are read by Spark's rules.
 """
 
+import inspect
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions as F
 from pyspark.sql.conversion import (
@@ -18,7 +20,7 @@ from pyspark.sql.conversion import (
 from pyspark.sql.types import BooleanType, DataType, StructField, StructType
 from pyspark.util import PythonEvalType, fail_on_stopiteration
 
-from anabranch.kernel import ArrowPredicate, Predicate
+from anabranch.kernel import ArrowPredicate, Predicate, RowPredicate
 from anabranch.kernel.predicate import Mask, call_rows, mask, truth
 from anabranch.model import InputError
 
@@ -52,14 +54,13 @@ class Conversion:
 
 
 @dataclass
-class RowUdf:
-    """A plain UDF: a function of one row's Python values.
+class RowUdf(RowPredicate):
+    """A plain UDF: a function of one row's Python values, converted as PySpark does.
 
-    `pickled` UDFs (`useArrow=False`) accept nothing but booleans, as Spark's unpickler does; others
-    are cast.
+    A `pickled` UDF (`useArrow=False`) must return booleans: other plain values are NULL to Spark's
+    unpickler, and numpy's it cannot read. Others are cast.
     """
 
-    function: Callable[..., Any]
     types: Sequence[DataType]
     conversion: Conversion
     pickled: bool
@@ -82,9 +83,16 @@ class RowUdf:
 
     def judge(self, converted: list[list[Any]], rows: int) -> Mask:
         results: list[Any] = fail_on_stopiteration(call_rows)(self.function, converted, rows)
-        if self.pickled:
-            results = [result if isinstance(result, bool) else None for result in results]
-        return truth(results)
+        return truth([_unpickled(result) for result in results] if self.pickled else results)
+
+
+def _unpickled(result: Any) -> bool | None:
+    if isinstance(result, np.generic):
+        raise InputError(
+            f"the predicate returned a numpy {type(result).__name__}, which a pickled UDF cannot "
+            "send to Spark; return bool(...) of it, or make the UDF with useArrow=True"
+        )
+    return result if isinstance(result, bool) else None
 
 
 @dataclass
@@ -216,12 +224,15 @@ def as_udf(predicate: Callable[..., Any]) -> Any:
 
 
 ROW_KINDS = (PythonEvalType.SQL_BATCHED_UDF, PythonEvalType.SQL_ARROW_BATCHED_UDF)
+ITERATOR_KINDS = (
+    PythonEvalType.SQL_SCALAR_PANDAS_ITER_UDF,
+    PythonEvalType.SQL_SCALAR_ARROW_ITER_UDF,
+)
 KINDS = (
     *ROW_KINDS,
+    *ITERATOR_KINDS,
     PythonEvalType.SQL_SCALAR_PANDAS_UDF,
-    PythonEvalType.SQL_SCALAR_PANDAS_ITER_UDF,
     PythonEvalType.SQL_SCALAR_ARROW_UDF,
-    PythonEvalType.SQL_SCALAR_ARROW_ITER_UDF,
 )
 
 
@@ -237,6 +248,23 @@ def check_udf(name: str, udf: Any) -> None:
             f'"{name}" returns {udf.returnType.simpleString()}; a predicate returns boolean, '
             'as in udf(f, "boolean")'
         )
+
+
+def check_arity(name: str, udf: Any, columns: int) -> None:
+    """Refuse a number of columns that the function cannot take."""
+    if udf.evalType in ITERATOR_KINDS:
+        return  # takes one iterator, whatever the columns
+    try:
+        signature = inspect.signature(udf.func)
+    except (TypeError, ValueError):
+        return  # a builtin need not tell
+    try:
+        signature.bind(*[None] * columns)
+    except TypeError as error:
+        raise InputError(
+            f'"{name}" takes {signature} and was given {columns} columns: {error}; '
+            'name its columns, as in where(f, "a", "b")'
+        ) from error
 
 
 def to_predicate(udf: Any, types: Sequence[DataType], conversion: Conversion) -> Predicate:

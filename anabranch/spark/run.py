@@ -50,12 +50,20 @@ class Run:
 
     def report(self) -> Report:
         """What happened so far, over all actions on `df` that have ended."""
-        self._postman.wait()
+        complete = self._postman.wait()
+        log = self._collector.log()
+        return Report.of(self._stages.query, log, self._scope(complete), self.policy.name)
+
+    def _scope(self, complete: bool) -> str:
+        if not self._stages.fused:
+            return "nothing to observe: no Python predicate, lookup or inner join"
         done = self._collector.deliveries
         noun = "micro-batch" if self._streaming else "action"
-        plural = "es" if self._streaming else "s"
-        scope = f"{done} {noun}{plural if done != 1 else ''}" if done else f"no {noun} yet"
-        return Report.of(self._stages.query, self._collector.log(), scope, self.policy.name)
+        plural = "" if done == 1 else "es" if self._streaming else "s"
+        scope = f"{done} {noun}{plural}" if done else f"no {noun} yet"
+        if self._collector.partial():
+            scope += ", partial: not all rows were read"
+        return scope if complete else f"{scope}, more is on its way"
 
     def plan(self) -> Mesh:
         """The order that most rows follow now, with what was measured of each operator.

@@ -11,7 +11,7 @@ from pyspark.sql.types import DataType
 
 from anabranch.kernel import Predicate
 from anabranch.model import InputError, Operator, Query, closest
-from anabranch.spark.predicates import Conversion, as_udf, check_udf, to_predicate
+from anabranch.spark.predicates import Conversion, as_udf, check_arity, check_udf, to_predicate
 from anabranch.spark.tables import key_names, key_types, probe, quoted, snapshot
 
 
@@ -31,6 +31,7 @@ class Python:
     udf: Any
     columns: tuple[Column, ...]
     types: tuple[DataType, ...]
+    computed: tuple[str, ...]  # of the columns, those that Spark computes before any predicate
     drops: ClassVar[bool] = True
 
 
@@ -79,15 +80,29 @@ def python(
     """A Python predicate, its columns resolved against the input."""
     udf = as_udf(predicate)
     check_udf(name, udf)
+    check_arity(name, udf, len(columns))
     resolved = tuple(F.col(c) if isinstance(c, str) else c for c in columns)
-    types = []
+    types, computed = [], []
     for label, column in zip(columns, resolved, strict=True):
         try:
-            types.append(df.select(column).schema[0].dataType)
+            selected = df.select(column)
         except AnalysisException as error:
             raise _unresolved(name, df, error, label) from error
+        types.append(selected.schema[0].dataType)
+        if _is_computed(selected):
+            computed.append(_label(label))
     operator = Operator(name, tuple(map(_label, columns)), after, cost)
-    return Python(operator, udf, resolved, tuple(types))
+    return Python(operator, udf, resolved, tuple(types), tuple(computed))
+
+
+def _is_computed(selected: Any) -> bool:
+    """Whether the one column selected is more than a column or a field of one."""
+    expression = selected._jdf.queryExecution().analyzed().projectList().head()
+    if expression.nodeName() == "Alias":
+        expression = expression.child()
+    while expression.nodeName() == "GetStructField":
+        expression = expression.child()
+    return bool(expression.nodeName() != "AttributeReference")
 
 
 def table(
@@ -152,6 +167,13 @@ def split(declared: Sequence[Declared]) -> Stages:
     natives = [d for d in ordered if isinstance(d, Native)]
     above = tuple(d for d in natives if behind[d.operator.name] & inside)
     for d in fused:
+        guards = sorted(behind[d.operator.name] & inside)
+        if isinstance(d, Python) and d.computed and guards:
+            raise InputError(
+                f'"{d.operator.name}" reads {", ".join(d.computed)}, which Spark computes for '
+                f'every row, also for those that its guard "{guards[0]}" drops; pass plain columns '
+                "and compute inside the function"
+            )
         late = behind[d.operator.name] & {n.operator.name for n in above}
         if late:
             raise InputError(

@@ -21,7 +21,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from anabranch.kernel import KeyIndex
+from anabranch.kernel import KeyIndex, Probe
 from anabranch.kernel.predicate import Mask
 from anabranch.model import InputError, closest
 
@@ -52,6 +52,9 @@ class TableProbe:
     anti: bool = False
 
     @cached_property
+    def _probe(self) -> Probe:
+        return Probe(self._index(), self.anti)
+
     def _index(self) -> KeyIndex:
         index = _indexes.pop(self.table, None)
         if index is None:
@@ -63,11 +66,10 @@ class TableProbe:
         return index
 
     def convert(self, columns: Sequence[pa.Array], rows: int) -> Sequence[pa.Array]:
-        return columns
+        return self._probe.convert(columns, rows)
 
     def judge(self, converted: Sequence[pa.Array], rows: int) -> Mask:
-        found = self._index.contains(converted)
-        return ~found if self.anti else found
+        return self._probe.judge(converted, rows)
 
 
 def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
@@ -76,6 +78,10 @@ def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
 
 def key_names(name: str, table: DataFrame, on: object, df: DataFrame) -> tuple[str, ...]:
     """The key columns, checked against both sides."""
+    if not isinstance(table, DataFrame):
+        raise InputError(f'"{name}": the table must be a DataFrame, got {type(table).__name__}')
+    if table.isStreaming:
+        raise InputError(f'"{name}": the table is a stream; lookup and join take a bounded table')
     keys = [on] if isinstance(on, str) else on
     if not isinstance(keys, list | tuple) or not keys or not all(isinstance(k, str) for k in keys):
         raise InputError(
@@ -133,8 +139,6 @@ def _plain(kind: DataType) -> bool:
 
 def read_bounded(name: str, table: DataFrame) -> pa.Table:
     """All rows of a table that fits, or an error that says what to do."""
-    if table.isStreaming:
-        raise InputError(f'"{name}": the table is a stream; lookup and join take a bounded table')
     rows = table.limit(MAX_TABLE_ROWS + 1).toArrow()
     if rows.num_rows > MAX_TABLE_ROWS:
         raise InputError(

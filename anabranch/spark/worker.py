@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from anabranch.kernel import Fabric, Predicate
+from anabranch.kernel.fabric import named
 from anabranch.kernel.predicate import Mask
 from anabranch.model import Mesh, Query
 from anabranch.policies import Policy
@@ -71,10 +72,12 @@ class Fused:
         return int(np.random.SeedSequence([self.seed, *task]).generate_state(1)[0])
 
     def _close(self) -> None:
-        for predicate, _ in self.predicates:
+        """Let Iterator UDFs come to their end."""
+        for operator, (predicate, _) in zip(self.query.operators, self.predicates, strict=True):
             close = getattr(predicate, "close", None)
             if close is not None:
-                close()
+                with named(operator):
+                    close()
 
 
 class _Mail:
@@ -88,6 +91,8 @@ class _Mail:
             "stage": context.stageId() if context else 0,
             "partition": context.partitionId() if context else 0,
             "attempt": context.attemptNumber() if context else 0,
+            # One task runs the operator several times when its partitions were coalesced.
+            "call": uuid.uuid4().hex[:8],
         }
         self._fabric = fabric
         self._sent = 0
@@ -99,13 +104,14 @@ class _Mail:
         self._batches += 1
         stats = pa.nulls(len(keep), pa.binary())
         if len(keep) and (last or self._batches >= self._patience):
-            letter = pa.array([self._letter()], pa.binary())
+            letter = pa.array([self._letter(last)], pa.binary())
             stats = pa.concat_arrays([letter, stats.slice(1)])
         return pa.StructArray.from_arrays([pa.array(keep), stats], ["keep", "stats"])
 
-    def _letter(self) -> bytes:
+    def _letter(self, last: bool) -> bytes:
         self._sent += 1
         self._batches = 0
         self._patience = min(2 * self._patience, MAX_BATCHES_PER_LEDGER)
         ledger = self._fabric.take_ledger().to_dict()
-        return json.dumps({**self._head, "number": self._sent, "ledger": ledger}).encode()
+        letter = {**self._head, "number": self._sent, "last": last, "ledger": ledger}
+        return json.dumps(letter).encode()

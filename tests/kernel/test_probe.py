@@ -13,7 +13,7 @@ VALUES = {
     pa.int32(): [1, 2, -3],
     pa.int64(): [2**62, 5, -1],
     pa.float64(): [1.5, float("nan"), 0.0],
-    pa.string(): ["a", "", "ä"],
+    pa.string(): ["a\0b", "a\0c", "ä"],
     pa.binary(): [b"x", b"", b"\x00"],
     pa.bool_(): [True, False, True],
     pa.date32(): [dt.date(2020, 1, 1), dt.date(1969, 12, 31), dt.date(9999, 1, 1)],
@@ -56,6 +56,14 @@ def test_compound_keys_match_as_in_sql(table, stream):
     known = {row for row in table if None not in row}
     found = KeyIndex(columns(table)).contains(columns(stream))
     assert found.tolist() == [row in known for row in stream]
+
+
+def test_many_key_columns_of_many_values():
+    random = np.random.default_rng(0)
+    table = [pa.array(random.permutation(100_000)) for _ in range(5)]
+    index = KeyIndex(table)
+    assert index.contains(table).all()
+    assert index.contains([*table[:4], pa.array(np.roll(table[4].to_numpy(), 1))]).sum() == 0
 
 
 def test_anti_keeps_what_has_no_partner_null_included():

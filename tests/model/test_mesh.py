@@ -35,6 +35,10 @@ def test_save_and_load(tmp_path):
         '{"format": "anabranch-plan/1", "operators": [], "routes": [["a"]], "figures": {}}',
         '{"format": "anabranch-plan/1", "operators": [1], "routes": [[]], "figures": {}}',
         '{"format": "anabranch-plan/1", "operators": [], "routes": [[]], "figures": {"a": {}}}',
+        '{"format": "anabranch-plan/1", "operators": [{"name": "a", "columns": [], "after": []}], '
+        '"routes": [["a"]], "figures": {"a": {"cost": -1, "passed": 0.5}}}',
+        '{"format": "anabranch-plan/1", "operators": [{"name": "a", "columns": [], "after": []}], '
+        '"routes": [["a"]], "figures": {"a": {"cost": 1}}}',
         '{"format": "anabranch-plan/1", "operators": [], "routes": [], "figures": {}}',
     ],
 )

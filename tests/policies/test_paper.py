@@ -1,13 +1,16 @@
 """The examples and the guarantees of the A-Greedy paper."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from anabranch.cost import order_cost
-from anabranch.data.correlated import correlated_bits
+from anabranch.data.correlated import codes, correlated_bits
+from anabranch.kernel import Fabric
+from anabranch.model import Mesh
 from anabranch.policies import AGreedy, Greedy, Independent, LocalSwaps, Sweep
 from anabranch.policies.optimal import optimal_order
-from tests.simulate import plain_query, simulate
+from tests.simulate import BitPredicate, Clock, plain_query, simulate
 
 HUNDRED = np.arange(1, 101)
 
@@ -77,18 +80,10 @@ def test_costs_are_measured_equal_selectivity_ten_times_the_cost(policy):
 
 @pytest.mark.parametrize("policy", [AGreedy(), Sweep(), Independent(), LocalSwaps()])
 def test_a_cost_that_drifts_turns_the_order(policy):
-    from anabranch.kernel import Fabric
-    from anabranch.model import Mesh
-    from tests.simulate import BitPredicate, Clock
-
     query, clock = plain_query(2), Clock()
     predicates = [BitPredicate(0, 1e-6, clock), BitPredicate(1, 1e-5, clock)]
     learner = policy.bind(query, Mesh.single(query, ("f0", "f1")))
     fabric = Fabric(query, [(p, [0]) for p in predicates], learner, 0, clock)
-    import pyarrow as pa
-
-    from anabranch.data.correlated import codes
-
     for predicate in predicates:
         predicate.convert = lambda columns, rows: [columns[0], pa.array(np.arange(rows))]
     stream = codes(correlated_bits(400_000, [0.5, 0.5], group=1))
@@ -99,6 +94,42 @@ def test_a_cost_that_drifts_turns_the_order(policy):
         if begin < 100_000:
             assert learner.plan().routes[0].order == ("f0", "f1")
     assert learner.plan().routes[0].order == ("f1", "f0")
+
+
+@pytest.mark.parametrize("policy", [AGreedy(p=0.1), Independent(p=0.1)])
+def test_a_short_tail_does_not_turn_the_order(policy):
+    """A call of 20 rows is nearly all fixed cost; the next one has 10,000 rows again."""
+    part = correlated_bits(10_000, [0.5, 0.5], group=1)
+    clock = Clock()
+    predicates = [BitPredicate(0, 1e-7, clock, 1e-3), BitPredicate(1, 5e-6, clock, 5e-6)]
+    query = plain_query(2)
+    fabric = Fabric(query, [(p, [0, 1]) for p in predicates], policy.bind(query), 0, clock)
+    first = []
+    for _ in range(6):
+        for rows in (10_000, 10_000, 10_000, 20):
+            first.append(fabric.learner.plan().routes[0].order[0])
+            ids = pa.array(np.arange(rows))
+            fabric.process([pa.array(codes(part[:rows])), ids], rows)
+    assert set(first[2:]) == {"f0"}
+
+
+def test_a_slow_first_call_does_not_turn_a_plan():
+    """A model that loads for two seconds, under a plan that knows better."""
+    bits = correlated_bits(200_000, [0.5, 0.5], group=1)
+    query, clock = plain_query(2), Clock()
+
+    class Loading(BitPredicate):
+        def judge(self, converted, rows):
+            self.clock.now += 2.0 if self.calls == 0 else 0.0
+            return super().judge(converted, rows)
+
+    predicates = [Loading(0, 1e-6, clock), BitPredicate(1, 5e-6, clock)]
+    learner = AGreedy().bind(query, Mesh.single(query, ("f0", "f1")))
+    fabric = Fabric(query, [(p, [0, 1]) for p in predicates], learner, 0, clock)
+    for begin in range(0, len(bits), 10_000):
+        part = codes(bits[begin : begin + 10_000])
+        fabric.process([pa.array(part), pa.array(np.arange(len(part)))], len(part))
+        assert learner.plan().routes[0].order == ("f0", "f1")
 
 
 def test_thrash_avoidance_keeps_an_order_that_is_nearly_as_good():

@@ -96,6 +96,24 @@ def test_policies_and_other_arguments(df):
         query.run(learn="never")
 
 
+def test_what_is_no_dataframe_plan_or_seed(df):
+    with pytest.raises(ab.InputError, match="takes a DataFrame, got str"):
+        ab.query("packets")
+    query = ab.query(df).where(yes, "i")
+    with pytest.raises(ab.InputError, match="as from load"):
+        query.run(start="plan.json")
+    with pytest.raises(ab.InputError, match="seed"):
+        query.run(seed=-1)
+
+
+def test_the_number_of_columns_must_fit_the_function(df):
+    with pytest.raises(ab.InputError, match=r'"yes" takes \(value\) and was given 0 columns'):
+        ab.query(df).where(yes)
+    with pytest.raises(ab.InputError, match="given 2 columns: too many positional arguments"):
+        ab.query(df).where(yes, "i", "s")
+    ab.query(df).where(lambda *values: len(values) == 2, "i", "s").where(max, "i", "x")
+
+
 def test_predicates_that_are_none(df):
     with pytest.raises(ab.InputError, match="columns go with a function"):
         ab.query(df).where("i > 1", "i")

@@ -143,8 +143,31 @@ def test_only_the_predicates_columns_travel(everything):
 def test_a_nondeterministic_udf_stays_behind_its_guard(everything):
     import random
 
-    coin = F.udf(lambda _: random.random() < 2, "boolean").asNondeterministic()
-    run = (
-        ab.query(everything).where(coin, "i", after="odd").where(lambda i: i % 2, "id", name="odd")
-    )
-    assert run.run().df.count() == everything.filter("id % 2 = 1").count()
+    def toss(i):
+        assert i % 2, "an even row got past the guard"
+        return random.random() < 2
+
+    coin = F.udf(toss, "boolean").asNondeterministic()
+    query = ab.query(everything).where(coin, "id", after="odd", name="coin")
+    run = query.where(lambda i: i % 2, "id", name="odd").run(policy=ab.AGreedy(p=0.5))
+    assert run.df.count() == everything.filter("id % 2 = 1").count()
+
+
+def test_an_expression_that_a_guard_should_hide_is_refused(everything):
+    query = ab.query(everything).where(lambda i: i != 0, "i", name="ok")
+    with pytest.raises(ab.InputError, match=r'computes for every row.*guard "ok"'):
+        query.where(lambda x: x > 2, F.expr("100 / i"), name="f", after="ok").run()
+    query.where(lambda c: c != "c1", F.col("nested.deep.c"), name="f", after="ok").run()
+    free = query.where(lambda x: x is not None, F.col("x") * 2, name="f").run()
+    assert free.df.count() == everything.filter("i <> 0 and x is not null").count()
+
+
+def test_a_pickled_udf_may_not_return_numpys_booleans(everything):
+    import numpy as np
+    from pyspark.errors import PythonException
+
+    finite = F.udf(lambda x: np.isfinite(x or 0.0), "boolean", useArrow=False)
+    with pytest.raises(PythonException, match=r"return bool\(...\)"):
+        ab.query(everything).where(finite, "x").run().df.count()
+    arrow = F.udf(lambda x: np.isfinite(x or 0.0), "boolean", useArrow=True)
+    assert ab.query(everything).where(arrow, "x").run().df.count() > 0

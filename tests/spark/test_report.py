@@ -74,43 +74,76 @@ def test_a_retried_task_is_counted_once():
     from anabranch.kernel import Ledger
     from anabranch.spark.collector import Collector
 
-    def letter(attempt, number, rows):
+    def letter(attempt, number, rows, call="c"):
         ledger = Ledger.empty(1)
         ledger.update(rows, 0, (), ("a",), (), 0.0, 0.0)
         head = {"run": "r", "worker": "w", "stage": 3, "partition": 0, "attempt": attempt}
-        return json.dumps({**head, "number": number, "ledger": ledger.to_dict()}).encode()
+        rest = {"call": call, "number": number, "last": True, "ledger": ledger.to_dict()}
+        return json.dumps({**head, **rest}).encode()
 
     collector = Collector(1)
     collector.deliver([letter(0, 1, 5), letter(0, 2, 5)])
     collector.deliver([letter(1, 1, 7)])
     collector.deliver([letter(0, 1, 5)])
     assert collector.log().total.rows_in == 7
+    collector.deliver([letter(1, 1, 2, call="d")])  # a coalesced partition in the same task
+    assert collector.log().total.rows_in == 9
 
 
 def test_the_collectors_memory_is_bounded(monkeypatch):
     from anabranch.kernel import Ledger
+    from anabranch.report import log
     from anabranch.spark import collector as module
 
     monkeypatch.setattr(module, "MAX_TASKS", 10)
+    monkeypatch.setattr(log, "MAX_WORKERS", 20)
     ledger = Ledger.empty(1)
     ledger.update(5, 0, (), ("a",), (), 0.0, 0.0)
     collector = module.Collector(1)
 
     def letter(stage):
-        head = {"run": "r", "worker": "w", "stage": stage, "partition": 0, "attempt": 0}
-        return json.dumps({**head, "number": 1, "ledger": ledger.to_dict()}).encode()
+        head = {"run": "r", "worker": f"w{stage}", "stage": stage, "partition": 0, "attempt": 0}
+        rest = {"call": "c", "number": 1, "last": True, "ledger": ledger.to_dict()}
+        return json.dumps({**head, **rest}).encode()
 
     for stage in range(100):
         collector.deliver([letter(stage)])
     collector.deliver([letter(0)])  # a cached plan reports again
     assert len(collector._tasks) <= 10
     assert collector.log().total.rows_in == 500
+    assert len(collector.log().rows) == 20
+    assert collector.log().order() == ("a",)
 
 
 def test_a_limit_reports_what_was_read(df):
     run = run_of(df)
     run.df.limit(5).collect()
-    assert 0 < run.report().rows_in < ROWS
+    report = run.report()
+    assert 0 < report.rows_in < ROWS
+    assert report.scope == "1 action, partial: not all rows were read"
+
+
+def test_the_same_dataframe_again_and_again(df):
+    run = run_of(df)
+    same = run.df
+    for _ in range(10):
+        same.collect()
+    assert run.report().rows_in == 10 * ROWS
+    assert run.report().scope == "10 actions"
+
+
+def test_coalesced_partitions_are_all_counted(df):
+    run = run_of(df)
+    run.df.coalesce(1).collect()
+    assert run.report().rows_in == ROWS
+    assert "partial" not in run.report().scope
+
+
+def test_a_query_without_python_has_nothing_to_observe(df):
+    run = ab.query(df).where("k > 3").run()
+    run.df.count()
+    assert run.report().scope.startswith("nothing to observe")
+    assert "nothing to order" in ab.query(df).where("k > 3").explain()
 
 
 def test_two_queries_do_not_share_what_they_learned(df):

@@ -95,6 +95,22 @@ def test_foreach_batch_sees_the_filtered_rows(spark, folder, tmp_path):
     assert run.report().rows_in == 10_000
 
 
+def test_two_actions_in_foreach_batch(spark, folder, tmp_path):
+    """Spark reports the last execution of a micro-batch only, which the guide says."""
+    run = ab.query(stream_of(spark, folder)).where(lambda k: k % 7 == 0, "k").run()
+    seen = []
+
+    def write(df, _):
+        seen.append(df.count())
+        seen.append(df.count())
+
+    handle = run.df.writeStream.foreachBatch(write).trigger(availableNow=True)
+    handle = handle.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+    handle.awaitTermination()
+    assert sum(seen) == 2 * spark.read.parquet(str(folder)).filter("k % 7 = 0").count()
+    assert run.report().rows_in == 10_000
+
+
 def test_an_exception_names_the_predicate_and_a_fixed_query_goes_on(spark, folder, tmp_path):
     def fussy(k):
         return 1 // (k - 777) is not None
@@ -134,6 +150,25 @@ def test_an_iterator_udf_that_reads_ahead_is_told_so(spark):
 
     with pytest.raises(PythonException, match="one batch at a time"):
         ab.query(spark.range(2000)).where(greedy, "id").run().df.collect()
+
+
+def test_an_iterator_udf_that_fails_at_its_end_is_named(spark):
+    from collections.abc import Iterator
+
+    import pandas as pd
+    from pyspark.errors import PythonException
+    from pyspark.sql.pandas.functions import pandas_udf
+
+    @pandas_udf("boolean")
+    def late(batches: Iterator[pd.Series]) -> Iterator[pd.Series]:
+        for batch in batches:
+            yield batch > 0
+        raise OSError("cannot close")
+
+    with pytest.raises(PythonException) as error:
+        ab.query(spark.range(2000)).where(late, "id").run().df.collect()
+    assert "cannot close" in str(error.value)
+    assert 'raised in predicate "late" (columns: id)' in str(error.value)
 
 
 def test_an_iterator_udf_is_set_up_once_per_task(spark):

@@ -160,4 +160,6 @@ def test_bad_tables(spark, orders, owners):
         query.join(owners, on="k", how="innner")
     stream = spark.readStream.format("rate").load().withColumnRenamed("value", "id")
     with pytest.raises(ab.InputError, match="is a stream"):
-        query.lookup(stream, on="id").run()
+        query.lookup(stream, on="id")
+    with pytest.raises(ab.InputError, match="must be a DataFrame, got str"):
+        query.lookup("owners", on="id")

@@ -81,10 +81,10 @@ def test_example_5_of_the_paper_moves_the_last_filter_to_the_front():
     query = plain_query(4)
     view = MatrixView(query, (2, 0, 1, 3))
     bits = np.array(
-        [[0, 0, 1, 1], [0, 0, 1, 1], [1, 0, 1, 0], [1, 0, 0, 1], [0, 1, 0, 1], [0, 0, 0, 1]], bool
+        [[0, 0, 1, 0], [0, 0, 1, 0], [1, 0, 0, 1], [0, 0, 0, 1], [0, 1, 0, 1], [1, 0, 0, 0]], bool
     )
     view.insert(bits)
     assert view.violation(np.ones(4)) == 0
     view.correct(0, bits, np.ones(4))
-    assert view.order[0] == 3
+    assert view.order == (3, 2, 0, 1)
     assert view.violation(np.ones(4)) is None
