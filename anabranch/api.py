@@ -96,9 +96,9 @@ class Query:
     ) -> Run:
         """Compile the query under a policy. Reads the bounded tables; nothing else executes.
 
-        `start` is a saved plan to begin with, `seed` chooses the rows that are profiled, `budget` is
-        the share of useful work that profiling may add under `auto` (other policies have parameters
-        of their own).
+        `start` is a saved plan to begin with, `seed` chooses the rows that are profiled, `budget`
+        is the share of useful work that profiling may add under `auto` (other policies have
+        parameters of their own).
         """
         if attributes is not None:
             raise InputError("attributes= is for content-based policies, which are not built yet")

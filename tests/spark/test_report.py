@@ -20,7 +20,8 @@ def some(k):
 
 
 def most(k):
-    return k < 9
+    """So much dearer than `some` that no hiccup of the machine can turn their order."""
+    return k < 9 and sum(range(200)) > 0
 
 
 def run_of(df, **arguments):
