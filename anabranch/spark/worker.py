@@ -50,9 +50,12 @@ class Fused:
         held: Mask | None = None
         for batch in batches:
             columns = [batch] if isinstance(batch, pa.Array) else list(batch)
+            keep = fabric.process(columns, len(columns[0]))
+            if not len(keep):
+                continue  # has no row that could carry a ledger, and none to answer for
             if held is not None:
                 yield mail.wrap(held, last=False)
-            held = fabric.process(columns, len(columns[0]))
+            held = keep
         # The last verdict waits for this, so that it can carry what was not sent yet.
         self._close()
         if held is not None:
@@ -90,7 +93,8 @@ class _Mail:
             "worker": WORKER,
             "stage": context.stageId() if context else 0,
             "partition": context.partitionId() if context else 0,
-            "attempt": context.attemptNumber() if context else 0,
+            # Unlike the attempt's number it also rises when a whole stage is run again.
+            "attempt": context.taskAttemptId() if context else 0,
             # One task runs the operator several times when its partitions were coalesced.
             "call": uuid.uuid4().hex[:8],
         }
@@ -103,7 +107,7 @@ class _Mail:
         """The verdicts as struct<keep, stats>, with a ledger in the first row if one is due."""
         self._batches += 1
         stats = pa.nulls(len(keep), pa.binary())
-        if len(keep) and (last or self._batches >= self._patience):
+        if last or self._batches >= self._patience:
             letter = pa.array([self._letter(last)], pa.binary())
             stats = pa.concat_arrays([letter, stats.slice(1)])
         return pa.StructArray.from_arrays([pa.array(keep), stats], ["keep", "stats"])
