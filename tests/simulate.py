@@ -84,7 +84,7 @@ def simulate(
     predicates = [BitPredicate(i, float(each[i]), clock, fixed) for i in range(count)]
     mesh = None if start is None else Mesh.single(query, tuple(query.names[i] for i in start))
     learner = policy.bind(query, mesh)
-    fabric = Fabric(query, [(p, [0, 1]) for p in predicates], learner, seed, clock)
+    fabric = Fabric(query, [(p, [0, 1]) for p in predicates], learner, seed, clock, clock)
     numbers = codes(bits) if count else np.zeros(len(bits), np.int64)
     keep, per_batch, needed, events = [], [], [], []
     for begin in range(0, len(bits), batch):

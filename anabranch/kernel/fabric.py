@@ -21,6 +21,7 @@ from anabranch.model import InputError, Operator, Query
 from anabranch.policies import Call, Feedback, Policy, Sampling
 
 Rows = NDArray[np.int64]
+Times = tuple[float, float]  # seconds passed, seconds busy
 
 
 @contextmanager
@@ -86,7 +87,9 @@ class Fabric:
     seed
         For the choice of profiled rows.
     clock
-        Seconds; injected so that tests need not wait.
+        Seconds that pass; injected so that tests need not wait.
+    busy
+        Seconds for which this thread had the processor.
 
     Examples
     --------
@@ -107,6 +110,7 @@ class Fabric:
     learner: Policy
     seed: int = 0
     clock: Callable[[], float] = time.perf_counter
+    busy: Callable[[], float] = time.thread_time
     ledger: Ledger = field(init=False)
 
     def __post_init__(self) -> None:
@@ -135,7 +139,7 @@ class Fabric:
         begin = self.clock()
         route = self.learner.plan().routes[0]
         profile = _Profile.of(self._sample(rows, sampling.rate), len(self.query))
-        ruster = _Ruster(columns, rows, self.clock)
+        ruster = _Ruster(columns, rows, self.clock, self.busy)
         calls = []
         for position, operator in enumerate(route.indexes):
             shadows = profile.rows[:0]
@@ -144,10 +148,10 @@ class Fabric:
                 shadows = profile.shadows(position, sampling.extra, guards)
             if not ruster.alive and not len(shadows):
                 continue
-            visited, verdict, seconds = self._visit(ruster, operator, shadows)
+            visited, verdict, times = self._visit(ruster, operator, shadows)
             if len(profile.rows):
                 profile.record(visited, verdict, operator, position)
-            calls.append(Call(operator, len(visited), len(shadows), int(verdict.sum()), seconds))
+            calls.append(Call(operator, len(visited), len(shadows), int(verdict.sum()), *times))
         now = self.clock()
         events = self.learner.observe(Feedback(rows, tuple(calls), profile.dropped, now))
         keep = ruster.keep()
@@ -156,7 +160,7 @@ class Fabric:
         self.ledger.update(rows, passed, calls, route.order, events, spent, ruster.converting)
         return keep
 
-    def _visit(self, ruster: "_Ruster", operator: int, shadows: Rows) -> tuple[Rows, Mask, float]:
+    def _visit(self, ruster: "_Ruster", operator: int, shadows: Rows) -> tuple[Rows, Mask, Times]:
         predicate, inputs = self.predicates[operator]
         with named(self.query.operators[operator]):
             return ruster.visit(predicate, inputs, shadows)
@@ -172,11 +176,18 @@ class Fabric:
 class _Ruster:
     """Rows on one route, and which of them are still alive."""
 
-    def __init__(self, columns: Sequence[pa.Array], rows: int, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        columns: Sequence[pa.Array],
+        rows: int,
+        clock: Callable[[], float],
+        busy: Callable[[], float],
+    ) -> None:
         self._columns = columns
         self._total = rows
         self._rows = np.arange(rows)
         self._clock = clock
+        self._busy = busy
         self.converting = 0.0
 
     @property
@@ -185,14 +196,14 @@ class _Ruster:
 
     def visit(
         self, predicate: Predicate, inputs: Sequence[int], shadows: Rows
-    ) -> tuple[Rows, Mask, float]:
+    ) -> tuple[Rows, Mask, Times]:
         """Evaluate on the rows alive and the shadows and drop what fails; tell the seconds."""
-        begin = self._clock()
+        begin, idle = self._clock(), self._busy()
         rows = np.concatenate([self._rows, shadows]) if len(shadows) else self._rows
         converted = predicate.convert(self._take(rows, inputs), len(rows))
         ready = self._clock()
         verdict = predicate.judge(converted, len(rows))
-        end = self._clock()
+        end, busy = self._clock(), self._busy()
         if len(verdict) != len(rows):
             raise InputError(
                 f"the predicate returned {len(verdict)} results for {len(rows)} rows; "
@@ -200,7 +211,7 @@ class _Ruster:
             )
         self.converting += ready - begin
         self._rows = self._rows[verdict[: len(self._rows)]]
-        return rows, verdict, end - begin
+        return rows, verdict, (end - begin, busy - idle)
 
     def _take(self, rows: Rows, inputs: Sequence[int]) -> list[pa.Array]:
         columns = [self._columns[i] for i in inputs]

@@ -101,7 +101,7 @@ class Learner(Policy):
             self._reach[call.operator] = (call.rows - call.extra) / feedback.rows
             if call.operator in self._called:
                 self._fits[call.operator].age(COST_MEMORY)
-                self._fits[call.operator].update(call.rows, call.seconds)
+                self._fits[call.operator].update(call.rows, call.cost)
             self._called.add(call.operator)
         if len(feedback.dropped):
             share = float(feedback.dropped.any(axis=1).mean())

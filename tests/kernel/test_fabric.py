@@ -1,3 +1,5 @@
+import time
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -6,7 +8,7 @@ from anabranch.cost import order_cost
 from anabranch.data.correlated import codes, correlated_bits
 from anabranch.kernel import ArrowPredicate, Fabric, RowPredicate
 from anabranch.model import InputError, Operator, Query
-from anabranch.policies import AGreedy, Fixed, resolve
+from anabranch.policies import AGreedy, Call, Fixed, resolve
 from anabranch.policies.optimal import optimal_order
 from tests.simulate import plain_query, simulate
 
@@ -95,6 +97,22 @@ def test_a_tiny_call_is_seen_to_be_dear():
     bits = correlated_bits(20_000, [0.5, 0.5], group=1)
     learner = simulate(AGreedy(), bits, [1e-6, 1e-6], fixed=1e-3, batch=2_000).fabric.learner
     assert learner.costs() == pytest.approx([1.5e-6, 1.5e-6], rel=0.1)
+
+
+def test_waiting_counts_unless_the_processor_was_taken_away():
+    assert Call(0, 10, 0, 5, seconds=1.0, busy=0.7).cost == 0.7  # others competed
+    assert Call(0, 10, 0, 5, seconds=1.0, busy=0.1).cost == 1.0  # a remote call
+
+
+def test_a_predicate_that_waits_is_known_to_be_slow():
+    """By the real clocks: sleeping takes no processor time."""
+    query = plain_query(2)
+    slow = ArrowPredicate(lambda c: time.sleep(len(c) * 1e-5) or pa.array((c.to_numpy() & 1) == 0))
+    fast = ArrowPredicate(lambda c: pa.array((c.to_numpy() & 2) == 0))
+    learner = AGreedy().bind(query)
+    fabric = Fabric(query, [(slow, [0]), (fast, [0])], learner)
+    fabric.process([pa.array(codes(correlated_bits(2_000, [0.5, 0.5], 1)))], 2_000)
+    assert learner.plan().routes[0].order == ("f1", "f0")
 
 
 def test_an_exception_names_the_predicate_and_its_columns():

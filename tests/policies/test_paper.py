@@ -83,7 +83,7 @@ def test_a_cost_that_drifts_turns_the_order(policy):
     query, clock = plain_query(2), Clock()
     predicates = [BitPredicate(0, 1e-6, clock), BitPredicate(1, 1e-5, clock)]
     learner = policy.bind(query, Mesh.single(query, ("f0", "f1")))
-    fabric = Fabric(query, [(p, [0]) for p in predicates], learner, 0, clock)
+    fabric = Fabric(query, [(p, [0]) for p in predicates], learner, 0, clock, clock)
     for predicate in predicates:
         predicate.convert = lambda columns, rows: [columns[0], pa.array(np.arange(rows))]
     stream = codes(correlated_bits(400_000, [0.5, 0.5], group=1))
@@ -103,7 +103,7 @@ def test_a_short_tail_does_not_turn_the_order(policy):
     clock = Clock()
     predicates = [BitPredicate(0, 1e-7, clock, 1e-3), BitPredicate(1, 5e-6, clock, 5e-6)]
     query = plain_query(2)
-    fabric = Fabric(query, [(p, [0, 1]) for p in predicates], policy.bind(query), 0, clock)
+    fabric = Fabric(query, [(p, [0, 1]) for p in predicates], policy.bind(query), 0, clock, clock)
     first = []
     for _ in range(6):
         for rows in (10_000, 10_000, 10_000, 20):
@@ -125,7 +125,7 @@ def test_a_slow_first_call_does_not_turn_a_plan():
 
     predicates = [Loading(0, 1e-6, clock), BitPredicate(1, 5e-6, clock)]
     learner = AGreedy().bind(query, Mesh.single(query, ("f0", "f1")))
-    fabric = Fabric(query, [(p, [0, 1]) for p in predicates], learner, 0, clock)
+    fabric = Fabric(query, [(p, [0, 1]) for p in predicates], learner, 0, clock, clock)
     for begin in range(0, len(bits), 10_000):
         part = codes(bits[begin : begin + 10_000])
         fabric.process([pa.array(part), pa.array(np.arange(len(part)))], len(part))
