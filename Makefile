@@ -25,7 +25,7 @@ $(READY): pyproject.toml constraints.txt
 
 .PHONY: java
 java:
-	@command -v java >/dev/null || [ -x "$$JAVA_HOME/bin/java" ] \
+	@command -v java >/dev/null || [ -x "$${JAVA_HOME:-none}/bin/java" ] \
 	  || { echo "Spark needs Java 17 or newer: install it (Debian: apt-get install openjdk-17-jre-headless), or set JAVA_HOME"; exit 1; }
 
 demo: java setup  ## monitor a million packets by plain Spark and by Anabranch, side by side
