@@ -42,8 +42,8 @@ class WorkerLog:
         self.total = self.total.merge(said)
         self.rows[worker] = self.rows.get(worker, 0) + said.rows_in
         self._updates += 1
-        self._current[worker] = (self._updates, said.current)
-        if said.routes:
+        if said.routes:  # the last ledger of a task may have nothing left to tell
+            self._current[worker] = (self._updates, said.current)
             self.first.setdefault(worker, next(iter(said.routes)))
         self.events += [replace(event, worker=worker) for event in said.events]
         del self.events[:-MAX_EVENTS]
