@@ -52,8 +52,8 @@ class Call:
         """The seconds to order by.
 
         A predicate that computes is judged by its processor time, so that the time of competing
-        processes is not put down to whichever operator runs then. One that mostly waits, for a remote call or
-        for threads of its own, is judged by the time that passed.
+        processes is not put down to whichever operator runs then. One that mostly waits, for a
+        remote call or for threads of its own, is judged by the time that passed.
         """
         return self.busy if self.busy > self.seconds / 2 else self.seconds
 
