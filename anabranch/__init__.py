@@ -2,7 +2,18 @@
 
 from anabranch.api import Query, query
 from anabranch.model import AnabranchError, InputError, Mesh, PlanError, load
-from anabranch.policies import AGreedy, Fixed, Greedy, Independent, LocalSwaps, Optimal, Sweep
+from anabranch.policies import (
+    AGreedy,
+    ContentKnows,
+    ContentLearns,
+    Eddy,
+    Fixed,
+    Greedy,
+    Independent,
+    LocalSwaps,
+    Optimal,
+    Sweep,
+)
 from anabranch.report import Report
 from anabranch.spark.run import Run
 from anabranch.spark.ship import ship
@@ -13,6 +24,9 @@ __version__ = VERSION
 __all__ = [
     "AGreedy",
     "AnabranchError",
+    "ContentKnows",
+    "ContentLearns",
+    "Eddy",
     "Fixed",
     "Greedy",
     "Independent",

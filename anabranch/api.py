@@ -9,7 +9,7 @@ from anabranch.model import InputError, Mesh, closest
 from anabranch.policies import Policy, resolve
 from anabranch.report.explain import explain
 from anabranch.spark import Column, DataFrame, stages
-from anabranch.spark.run import Run
+from anabranch.spark.run import Run, prepare
 
 Names = str | Sequence[str]
 
@@ -96,12 +96,12 @@ class Query:
     ) -> Run:
         """Compile the query under a policy. Reads the bounded tables; nothing else executes.
 
+        `attributes` are columns (dots reach into structs) that a policy which routes by content may
+        tell rows apart by; by default all of a simple type, up to 32.
         `start` is a saved plan to begin with, `seed` chooses the rows that are profiled, `budget`
         is the share of useful work that profiling may add under `auto` (other policies have
         parameters of their own).
         """
-        if attributes is not None:
-            raise InputError("attributes= is for content-based policies, which are not built yet")
         if _one_of("learn", learn, "auto", "worker", "driver") == "driver":
             raise InputError('learn="driver" is not built yet; valid: auto, worker')
         if not isinstance(seed, int) or seed < 0:
@@ -109,7 +109,8 @@ class Query:
         if not 0 < budget <= 1:
             raise InputError(f"budget is a share above 0 and at most 1, got {budget!r}")
         chosen = resolve(policy, budget)
-        self._last = Run(self._df, stages.split(self._declared), chosen, start, seed)
+        split = stages.split(self._declared)
+        self._last = Run(self._df, split, chosen, start, seed, attributes)
         return self._last
 
     def explain(self, policy: str | Policy | None = None) -> str:
@@ -121,7 +122,8 @@ class Query:
         if policy is None and self._last is not None:
             return explain(split.query, self._last.plan(), split.outline(), self._last.policy)
         chosen = resolve(policy or "auto")
-        return explain(split.query, chosen.bind(split.query).plan(), split.outline(), chosen)
+        begins = prepare(self._df, split, chosen).bind()
+        return explain(split.query, begins.plan(), split.outline(), chosen)
 
     def _table(
         self, verb: str, table: DataFrame, on: Names, how: str, name: str | None, after: Names

@@ -1,27 +1,26 @@
 """The self-routing fabric: rows carry their route, operators see only rows still alive.
 
-Query Mesh, Section 5: a *ruster* is a group of rows with one r-token, the stack of operators they
-have yet to visit. Each operator is evaluated once per ruster, on the rows alive and, in the same
-call, on the profiled rows that were dropped before (A-Greedy, Section 4.1), so that profiling adds
-rows to a call but never a call.
+The rows of a slice are classified, form rusters by route, and every ruster visits its operators.
+An operator is called on the rows alive and, in the same call, on the profiled rows that were
+dropped before (A-Greedy, Section 4.1), so that profiling adds rows to a call but never a call.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from anabranch.kernel.ledger import Ledger
+from anabranch.cost import promoted
+from anabranch.kernel.attributes import Attributes
+from anabranch.kernel.ledger import Ledger, Times
 from anabranch.kernel.predicate import Mask, Predicate
-from anabranch.model import InputError, Operator, Query
-from anabranch.policies import Call, Feedback, Policy, Sampling
-
-Rows = NDArray[np.int64]
-Times = tuple[float, float]  # seconds passed, seconds busy
+from anabranch.kernel.profile import Profile, Rows
+from anabranch.kernel.ruster import Agenda, Ruster
+from anabranch.model import Cells, Classified, InputError, Mesh, Operator, Query
+from anabranch.policies import Call, Feedback, Policy, Sampling, Visit
 
 
 @contextmanager
@@ -33,43 +32,6 @@ def named(operator: Operator) -> Iterator[None]:
         columns = ", ".join(operator.columns) or "none"
         error.add_note(f'raised in predicate "{operator.name}" (columns: {columns})')
         raise
-
-
-@dataclass
-class _Profile:
-    """The profiled rows of a slice: which operators they met, and which of these dropped them."""
-
-    slot: Rows  # row -> its place here, -1 if not profiled
-    rows: Rows  # place -> row
-    dropped: Mask
-    passed: Mask
-    position: NDArray[np.int64]  # where on the route the row was dropped, len(route) if it was not
-
-    @classmethod
-    def of(cls, sampled: Mask, operators: int) -> "_Profile":
-        rows = np.flatnonzero(sampled)
-        slot = np.full(len(sampled), -1, np.int64)
-        slot[rows] = np.arange(len(rows))
-        blank = np.zeros((len(rows), operators), bool)
-        return cls(slot, rows, blank, blank.copy(), np.full(len(rows), operators))
-
-    def shadows(self, position: int, extra: Mask, guards: frozenset[int]) -> Rows:
-        """Dropped rows to evaluate at `position` all the same, if their guards let them."""
-        gone = self.position < position
-        wanted = np.zeros(len(self.rows), bool)
-        wanted[gone] = extra[self.position[gone], position]
-        if guards:
-            wanted &= self.passed[:, list(guards)].all(axis=1)
-        return self.rows[wanted]
-
-    def record(self, rows: Rows, verdict: Mask, operator: int, position: int) -> None:
-        slots = self.slot[rows]
-        met = slots >= 0
-        slots, passed = slots[met], verdict[met]
-        self.passed[slots, operator] = passed
-        self.dropped[slots, operator] = ~passed
-        fallen = slots[~passed]
-        self.position[fallen] = np.minimum(self.position[fallen], position)
 
 
 @dataclass
@@ -90,6 +52,8 @@ class Fabric:
         Seconds that pass; injected so that tests need not wait.
     busy
         Seconds for which this thread had the processor.
+    attributes
+        Attribute name -> which column of the batch has its values (numbers).
 
     Examples
     --------
@@ -111,11 +75,14 @@ class Fabric:
     seed: int = 0
     clock: Callable[[], float] = time.perf_counter
     busy: Callable[[], float] = time.thread_time
+    attributes: Mapping[str, int] = field(default_factory=dict)
     ledger: Ledger = field(init=False)
 
     def __post_init__(self) -> None:
         self.ledger = Ledger.empty(len(self.query))
         self._random = np.random.default_rng(self.seed)
+        self._learning = 0.0  # seconds that the last observe took
+        self._told: Mesh | None = None  # the plan that the last ledger carried
 
     def process(self, columns: Sequence[pa.Array], rows: int) -> Mask:
         """Judge a batch: True where every operator passes the row."""
@@ -126,44 +93,59 @@ class Fabric:
             size = min(rows - begin, sampling.rows or rows)
             whole = size == rows
             part = columns if whole else [column.slice(begin, size) for column in columns]
-            keep[begin : begin + size] = self._slice(part, size, sampling)
+            keep[begin : begin + size] = self._slice(part, size, sampling, rows)
             begin += size
         return keep
 
     def take_ledger(self) -> Ledger:
         """What happened since the last call of this."""
         ledger, self.ledger = self.ledger, Ledger.empty(len(self.query))
+        plan = self.learner.plan()
+        if self.learner.uses_attributes and plan is not self._told:
+            ledger.plan, self._told = plan.to_dict(), plan
         return ledger
 
-    def _slice(self, columns: Sequence[pa.Array], rows: int, sampling: Sampling) -> Mask:
+    def _slice(
+        self, columns: Sequence[pa.Array], rows: int, sampling: Sampling, batch: int
+    ) -> Mask:
         begin = self.clock()
-        route = self.learner.plan().routes[0]
-        profile = _Profile.of(self._sample(rows, sampling.rate), len(self.query))
-        ruster = _Ruster(columns, rows, self.clock, self.busy)
-        calls = []
-        for position, operator in enumerate(route.indexes):
-            shadows = profile.rows[:0]
-            if sampling.extra is not None and len(profile.rows):
-                guards = self.query.guards[operator]
-                shadows = profile.shadows(position, sampling.extra, guards)
-            if not ruster.alive and not len(shadows):
-                continue
-            visited, verdict, times = self._visit(ruster, operator, shadows)
-            if len(profile.rows):
-                profile.record(visited, verdict, operator, position)
-            calls.append(Call(operator, len(visited), len(shadows), int(verdict.sum()), *times))
-        now = self.clock()
-        events = self.learner.observe(Feedback(rows, tuple(calls), profile.dropped, now))
-        keep = ruster.keep()
-        passed = int(keep.sum())
-        spent = self.clock() - begin
-        self.ledger.update(rows, passed, calls, route.order, events, spent, ruster.converting)
+        mesh = self.learner.plan()
+        values = Attributes({name: columns[i] for name, i in self.attributes.items()})
+        classified = self._classify(mesh, values, rows)
+        profile = Profile.of(self._sample(rows, sampling.rate), len(self.query))
+        rusters = _rusters(mesh, classified, profile, sampling.first, rows)
+        routed = self.clock()
+        trip = _Trip(self, columns, rows, profile, sampling, rusters)
+        keep = trip.run()
+        ran = self.clock()
+        feedback = Feedback(
+            rows,
+            tuple(trip.calls),
+            profile.dropped,
+            ran,
+            profile.passed,
+            profile.rows,
+            tuple(trip.visits),
+            values.get,
+            classified.codes,
+            routed - begin,
+            ran - begin,
+            self._learning,
+            batch,
+        )
+        events = self.learner.observe(feedback)
+        end = self.clock()
+        self._learning = end - ran
+        times = Times(end - begin, trip.converting, routed - begin, end - ran)
+        labels = _labels(mesh, self.query)
+        self.ledger.update(rows, int(keep.sum()), trip.calls, trip.routes, events, times, labels)
+        self.ledger.current = self.learner.main_order()
         return keep
 
-    def _visit(self, ruster: "_Ruster", operator: int, shadows: Rows) -> tuple[Rows, Mask, Times]:
-        predicate, inputs = self.predicates[operator]
-        with named(self.query.operators[operator]):
-            return ruster.visit(predicate, inputs, shadows)
+    def _classify(self, mesh: Mesh, values: Attributes, rows: int) -> Classified:
+        if mesh.classifier is None:
+            return Classified(np.zeros(0, np.int64))
+        return mesh.classifier.classify(values.get, rows, self._random)
 
     def _sample(self, rows: int, rate: float) -> Mask:
         if rate <= 0:
@@ -173,54 +155,117 @@ class Fabric:
         return self._random.random(rows) < rate
 
 
-class _Ruster:
-    """Rows on one route, and which of them are still alive."""
+def _rusters(
+    mesh: Mesh, classified: Classified, profile: Profile, first: int | None, rows: int
+) -> list[Ruster]:
+    """The rows of each route; profiled ones apart if they have an operator to meet first."""
+    if mesh.classifier is None:
+        groups = [(mesh.routes[0].indexes, np.arange(rows))]
+    else:
+        by_route = np.argsort(classified.routes, kind="stable")
+        ends = np.cumsum(np.bincount(classified.routes, minlength=len(mesh.routes)))
+        parts = np.split(by_route, ends[:-1])
+        groups = [(r.indexes, part) for r, part in zip(mesh.routes, parts, strict=True)]
+    rusters = []
+    for route, members in groups:
+        sampled = profile.slot[members] >= 0
+        if first is None:
+            rusters.append(Ruster(route, members, members[sampled]))
+        else:
+            chosen = members[sampled]
+            rusters.append(Ruster(route, members[~sampled], chosen[:0]))
+            rusters.append(Ruster(promoted(route, first, mesh.query), chosen, chosen))
+    return [ruster for ruster in rusters if len(ruster.alive)]
+
+
+def _labels(mesh: Mesh, query: Query) -> dict[int, str]:
+    """By which attribute each operator is routed, of those that are."""
+    if not isinstance(mesh.classifier, Cells):
+        return {}
+    partitions = mesh.classifier.partitions
+    return {
+        query.index(pairing.operator): str(partitions[pairing.partition])
+        for pairing in mesh.classifier.pairings
+    }
+
+
+class _Trip:
+    """All rusters of a slice on their way."""
 
     def __init__(
         self,
+        fabric: Fabric,
         columns: Sequence[pa.Array],
         rows: int,
-        clock: Callable[[], float],
-        busy: Callable[[], float],
+        profile: Profile,
+        sampling: Sampling,
+        rusters: Sequence[Ruster],
     ) -> None:
+        self._fabric = fabric
         self._columns = columns
         self._total = rows
-        self._rows = np.arange(rows)
-        self._clock = clock
-        self._busy = busy
+        self._profile = profile
+        self._first = sampling.first
+        self._keep = np.ones(rows, bool)
+        self.routes = [(ruster.route, len(ruster.alive)) for ruster in rusters]
+        self._agenda = Agenda(fabric.query, profile, sampling.extra, rusters)
+        self.calls: list[Call] = []
+        self.visits: list[Visit] = []
         self.converting = 0.0
 
-    @property
-    def alive(self) -> int:
-        return len(self._rows)
+    def run(self) -> Mask:
+        """Visit operators until no ruster has any left; True where a row passed all."""
+        while (step := self._agenda.next()) is not None:
+            self._visit(*step)
+        return self._keep
 
-    def visit(
-        self, predicate: Predicate, inputs: Sequence[int], shadows: Rows
-    ) -> tuple[Rows, Mask, Times]:
-        """Evaluate on the rows alive and the shadows and drop what fails; tell the seconds."""
-        begin, idle = self._clock(), self._busy()
-        rows = np.concatenate([self._rows, shadows]) if len(shadows) else self._rows
+    def _visit(self, operator: int, rusters: list[Ruster]) -> None:
+        alive = [r.alive for r in rusters]
+        shadows = [r.shadows for r in rusters if len(r.shadows)]
+        rows = np.concatenate([*alive, *shadows]) if len(rusters) > 1 or shadows else alive[0]
+        if len(rows) == self._total:
+            rows = np.arange(self._total)  # all rows: nothing to pick out
+        with named(self._fabric.query.operators[operator]):
+            verdict, call = self._call(operator, rows, sum(map(len, shadows)))
+        self.calls.append(call)
+        self.visits.append(Visit(operator, rows, verdict))
+        passed = np.zeros(self._total, bool)
+        passed[rows] = verdict
+        for ruster in rusters:
+            self._settle(ruster, operator, passed)
+        self._agenda.advance(rusters)
+
+    def _settle(self, ruster: Ruster, operator: int, passed: Mask) -> None:
+        if len(ruster.profiled):
+            met = np.concatenate([ruster.alive, ruster.shadows])
+            self._profile.record(met, passed[met], operator, ruster.position)
+        fine = passed[ruster.alive]
+        self._keep[ruster.alive[~fine]] = False
+        ruster.alive = ruster.alive[fine]
+
+    def _call(self, operator: int, rows: Rows, shadows: int) -> tuple[Mask, Call]:
+        predicate, inputs = self._fabric.predicates[operator]
+        clock, busy = self._fabric.clock, self._fabric.busy
+        begin, idle = clock(), busy()
         converted = predicate.convert(self._take(rows, inputs), len(rows))
-        ready = self._clock()
+        ready = clock()
         verdict = predicate.judge(converted, len(rows))
-        end, busy = self._clock(), self._busy()
+        end, done = clock(), busy()
         if len(verdict) != len(rows):
             raise InputError(
                 f"the predicate returned {len(verdict)} results for {len(rows)} rows; "
                 "it must return one for each"
             )
         self.converting += ready - begin
-        self._rows = self._rows[verdict[: len(self._rows)]]
-        return rows, verdict, (end - begin, busy - idle)
+        extra = shadows
+        if operator == self._first:
+            extra += int((self._profile.slot[rows] >= 0).sum())
+        passed = int(verdict.sum())
+        return verdict, Call(operator, len(rows), extra, passed, end - begin, done - idle)
 
     def _take(self, rows: Rows, inputs: Sequence[int]) -> list[pa.Array]:
         columns = [self._columns[i] for i in inputs]
-        if len(rows) == self._total and len(self._rows) == self._total:
+        if len(rows) == self._total:
             return columns
         indices = pa.array(rows)
         return [column.take(indices) for column in columns]
-
-    def keep(self) -> Mask:
-        keep = np.zeros(self._total, bool)
-        keep[self._rows] = True
-        return keep

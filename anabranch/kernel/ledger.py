@@ -9,6 +9,13 @@ from anabranch.policies import Call, Event
 
 # Events that one ledger carries; the count of switches is exact beyond that.
 MAX_EVENTS = 200
+# Routes that one ledger tells apart; the rows on others are added up.
+MAX_ROUTES = 100
+Route = tuple[int, ...]  # operators by index
+OTHER_ROUTES: Route = (-1,)
+# How an evaluation was routed, besides by an attribute's name.
+UNCLASSIFIED, PROFILING = "", "*"
+NO_LABELS: Mapping[int, str] = {}
 
 
 @dataclass
@@ -41,21 +48,38 @@ class OperatorTally:
         return (self.evaluated, self.extra, self.passed, self.calls, self.seconds)
 
 
+@dataclass(frozen=True)
+class Times:
+    """Seconds inside the fabric: in all, converting columns, classifying rows, learning."""
+
+    total: float = 0.0
+    converting: float = 0.0
+    routing: float = 0.0
+    learning: float = 0.0
+
+    def merge(self, other: "Times") -> "Times":
+        return Times(*(a + b for a, b in zip(self.get(), other.get(), strict=True)))
+
+    def get(self) -> tuple[float, float, float, float]:
+        return (self.total, self.converting, self.routing, self.learning)
+
+
 @dataclass
 class Ledger:
     """Mergeable account of rows, evaluations, times, routes and decisions.
 
-    `seconds` is the time inside the fabric, `converting` the part of it spent on bringing Arrow
-    columns to the predicates, and the tallies' seconds the part inside predicates.
+    `routing` counts evaluations by operator and by what they were routed by: an attribute, none
+    (`UNCLASSIFIED`), or in order to profile (`PROFILING`). `plan` is the newest plan with a
+    classifier, as data.
 
     Examples
     --------
     >>> one, two = Ledger.empty(1), Ledger.empty(1)
-    >>> one.update(10, 4, [Call(0, 10, 0, 4, 0.5)], ("a",), (), 0.6, 0.05)
-    >>> two.update(5, 5, [Call(0, 5, 0, 5, 0.5)], ("a",), (), 0.6, 0.05)
+    >>> one.update(10, 4, [Call(0, 10, 0, 4, 0.5)], [((0,), 10)], (), Times(0.6, 0.05))
+    >>> two.update(5, 5, [Call(0, 5, 0, 5, 0.5)], [((0,), 5)], (), Times(0.6, 0.05))
     >>> both = one.merge(two)
     >>> both.rows_in, both.rows_out, both.operators[0].evaluated, dict(both.routes)
-    (15, 9, 15, {('a',): 15})
+    (15, 9, 15, {(0,): 15})
     >>> Ledger.from_dict(both.to_dict()) == both
     True
     """
@@ -63,11 +87,12 @@ class Ledger:
     operators: list[OperatorTally]
     rows_in: int = 0
     rows_out: int = 0
-    seconds: float = 0.0
-    converting: float = 0.0
+    times: Times = field(default_factory=Times)
     switches: int = 0
-    routes: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    routes: Counter[Route] = field(default_factory=Counter)
+    routing: Counter[tuple[int, str]] = field(default_factory=Counter)
     current: tuple[str, ...] = ()
+    plan: dict[str, Any] | None = None
     events: list[Event] = field(default_factory=list)
 
     @classmethod
@@ -79,49 +104,57 @@ class Ledger:
         rows_in: int,
         rows_out: int,
         calls: Sequence[Call],
-        route: tuple[str, ...],
+        routes: Sequence[tuple[Route, int]],
         events: Sequence[Event],
-        seconds: float,
-        converting: float,
+        times: Times,
+        labels: Mapping[int, str] = NO_LABELS,
     ) -> None:
+        """Add a slice: routes with their rows, and the attribute that routes an operator."""
         self.rows_in += rows_in
         self.rows_out += rows_out
-        self.seconds += seconds
-        self.converting += converting
-        self.routes[route] += rows_in
-        self.current = events[-1].after if events else route
+        self.times = self.times.merge(times)
+        for route, rows in routes:
+            self.routes[route if self._has_room(route) else OTHER_ROUTES] += rows
         for call in calls:
             self.operators[call.operator].update(call)
-        self._log(events)
-
-    def _log(self, events: Sequence[Event]) -> None:
-        self.switches += len(events)
+            self.routing[call.operator, PROFILING] += call.extra
+            label = labels.get(call.operator, UNCLASSIFIED)
+            self.routing[call.operator, label] += call.rows - call.extra
+        self.switches += sum(event.kind == "switch" for event in events)
         self.events = [*self.events, *events][:MAX_EVENTS]
 
+    def _has_room(self, route: Route) -> bool:
+        return route in self.routes or len(self.routes) < MAX_ROUTES
+
     def merge(self, other: "Ledger") -> "Ledger":
-        """One account of both; `current` is the later one's."""
+        """One account of both; `current` and `plan` are the later one's."""
         merged = Ledger(
             [a.merge(b) for a, b in zip(self.operators, other.operators, strict=True)],
             self.rows_in + other.rows_in,
             self.rows_out + other.rows_out,
-            self.seconds + other.seconds,
-            self.converting + other.converting,
+            self.times.merge(other.times),
             self.switches + other.switches,
-            self.routes + other.routes,
+            self.routes.copy(),
+            self.routing + other.routing,
             other.current or self.current,
+            other.plan or self.plan,
         )
+        for route, rows in other.routes.items():
+            merged.routes[route if merged._has_room(route) else OTHER_ROUTES] += rows
         merged.events = [*self.events, *other.events][:MAX_EVENTS]
         return merged
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data; a route is written once."""
+        """As plain data."""
         return {
             "operators": [list(tally.get()) for tally in self.operators],
             "rows": [self.rows_in, self.rows_out],
-            "seconds": [self.seconds, self.converting],
+            "times": list(self.times.get()),
             "switches": self.switches,
             "routes": [[list(route), rows] for route, rows in self.routes.items()],
+            "routing": [[*key, rows] for key, rows in self.routing.items() if rows],
             "current": list(self.current),
+            "plan": self.plan,
             "events": [event.to_dict() for event in self.events],
         }
 
@@ -131,10 +164,11 @@ class Ledger:
             [OperatorTally(*values) for values in data["operators"]],
             rows_in=data["rows"][0],
             rows_out=data["rows"][1],
-            seconds=data["seconds"][0],
-            converting=data["seconds"][1],
+            times=Times(*data["times"]),
             switches=data["switches"],
             routes=Counter({tuple(route): rows for route, rows in data["routes"]}),
+            routing=Counter({(operator, by): rows for operator, by, rows in data["routing"]}),
             current=tuple(data["current"]),
+            plan=data["plan"],
             events=[Event.from_dict(event) for event in data["events"]],
         )

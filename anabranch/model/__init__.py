@@ -1,5 +1,16 @@
-"""Plain values: operators, queries, routes, meshes, and the errors about them."""
+"""Plain values: operators, queries, attributes, routes, meshes, and the errors about them."""
 
+from anabranch.model.attribute import (
+    NULL,
+    Attribute,
+    HashPartition,
+    PairPartition,
+    Partition,
+    RangePartition,
+    ValuePartition,
+    pair_of,
+)
+from anabranch.model.classifier import Cells, Classified, Classifier, Lottery, Pairing, combine
 from anabranch.model.errors import AnabranchError, InputError, PlanError, closest
 from anabranch.model.mesh import Mesh, load
 from anabranch.model.operator import Operator
@@ -7,13 +18,27 @@ from anabranch.model.query import Query
 from anabranch.model.route import Route
 
 __all__ = [
+    "NULL",
     "AnabranchError",
+    "Attribute",
+    "Cells",
+    "Classified",
+    "Classifier",
+    "HashPartition",
     "InputError",
+    "Lottery",
     "Mesh",
     "Operator",
+    "PairPartition",
+    "Pairing",
+    "Partition",
     "PlanError",
     "Query",
+    "RangePartition",
     "Route",
+    "ValuePartition",
     "closest",
+    "combine",
     "load",
+    "pair_of",
 ]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from anabranch.model.classifier import Classifier, classifier_from
 from anabranch.model.errors import InputError, PlanError
 from anabranch.model.operator import Operator
 from anabranch.model.query import Query
@@ -18,9 +19,9 @@ FORMAT = "anabranch-plan/1"
 class Mesh:
     """Routes of a query, with the figures that they were chosen by.
 
-    With one route there is nothing to classify. `figures` maps an operator's name to
-    what was measured of it (`cost`: seconds per row, `passed`: share of rows that passed where it
-    stands).
+    With one route there is nothing to classify; with several a classifier says which row takes
+    which. `figures` maps an operator's name to what was measured of it (`cost`: seconds per row,
+    `passed`: share of rows that passed where it stands).
 
     Examples
     --------
@@ -34,9 +35,12 @@ class Mesh:
     query: Query
     routes: tuple[Route, ...]
     figures: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    classifier: Classifier | None = None
 
     def __post_init__(self) -> None:
-        if len(self.routes) != 1:
+        if self.classifier is not None:
+            self.classifier.check_routes(len(self.routes))
+        elif len(self.routes) != 1:
             raise InputError(f"a mesh without a classifier has one route, got {len(self.routes)}")
 
     @classmethod
@@ -59,6 +63,7 @@ class Mesh:
             "operators": [operator.identity() for operator in self.query.operators],
             "routes": [list(route.order) for route in self.routes],
             "figures": {name: dict(values) for name, values in self.figures.items()},
+            "classifier": self.classifier.to_dict() if self.classifier else None,
         }
 
     @classmethod
@@ -73,7 +78,8 @@ class Mesh:
             )
             query = Query(operators)
             routes = tuple(Route(query, tuple(map(str, order))) for order in data["routes"])
-            return cls(query, routes, _figures(query, data["figures"]))
+            classifier = classifier_from(data.get("classifier"))
+            return cls(query, routes, _figures(query, data["figures"]), classifier)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise PlanError(f"damaged plan: {type(error).__name__}: {error}") from error
 
@@ -96,8 +102,20 @@ class Mesh:
         ]
         if lines:
             raise PlanError("this plan belongs to another query: " + "; ".join(lines))
+        self._check_attributes(query)
         routes = tuple(Route(query, route.order) for route in self.routes)
-        return Mesh(query, routes, self.figures)
+        return Mesh(query, routes, self.figures, self.classifier)
+
+    def _check_attributes(self, query: Query) -> None:
+        known = [attribute.name for attribute in query.attributes]
+        needed = self.classifier.attributes if self.classifier else ()
+        missing = [name for name in needed if name not in known]
+        if missing:
+            raise PlanError(
+                f"the plan tells rows apart by {', '.join(missing)}, which this run does not have; "
+                f"pass attributes= with them (now: {', '.join(known) or 'none'}) and a policy that "
+                "uses attributes"
+            )
 
 
 def _figures(query: Query, data: Any) -> dict[str, dict[str, float]]:

@@ -1,10 +1,11 @@
 """A query: a conjunction of operators under precedence constraints."""
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 
+from anabranch.model.attribute import Attribute
 from anabranch.model.errors import InputError, closest
 from anabranch.model.operator import Operator
 
@@ -23,6 +24,8 @@ class Query:
     """
 
     operators: tuple[Operator, ...]
+    # Columns that rows may be told apart by. A plan belongs to a query by its operators.
+    attributes: tuple[Attribute, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         _check_unique(self.names)

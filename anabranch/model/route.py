@@ -1,6 +1,7 @@
 """A route: the order in which the operators see a row."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from anabranch.model.errors import InputError
 from anabranch.model.query import Query
@@ -36,7 +37,7 @@ class Route:
         """The route over operator indexes."""
         return cls(query, tuple(query.names[i] for i in indexes))
 
-    @property
+    @cached_property
     def indexes(self) -> tuple[int, ...]:
         return tuple(map(self.query.names.index, self.order))
 

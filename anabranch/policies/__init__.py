@@ -1,7 +1,10 @@
 """One file per algorithm, one registry."""
 
 from anabranch.policies.agreedy import AGreedy
-from anabranch.policies.base import Call, Event, Feedback, Policy, Sampling
+from anabranch.policies.base import Call, Event, Feedback, Policy, Sampling, Visit
+from anabranch.policies.content import ContentLearns
+from anabranch.policies.content_knows import ContentKnows
+from anabranch.policies.eddy import Eddy
 from anabranch.policies.fixed import Fixed
 from anabranch.policies.greedy import Greedy
 from anabranch.policies.independent import Independent
@@ -14,6 +17,9 @@ __all__ = [
     "POLICIES",
     "AGreedy",
     "Call",
+    "ContentKnows",
+    "ContentLearns",
+    "Eddy",
     "Event",
     "Feedback",
     "Fixed",
@@ -24,5 +30,6 @@ __all__ = [
     "Policy",
     "Sampling",
     "Sweep",
+    "Visit",
     "resolve",
 ]

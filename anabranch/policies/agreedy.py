@@ -27,7 +27,8 @@ from numpy.typing import NDArray
 
 from anabranch.model import InputError
 from anabranch.policies.base import Bits, Sampling
-from anabranch.policies.learner import Profiler, check_share
+from anabranch.policies.learner import Profiler
+from anabranch.policies.measured import check_share
 from anabranch.stats import MatrixView, ProfileWindow
 
 # Bounds on a sampling rate that is chosen to a budget.

@@ -2,7 +2,7 @@
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -12,6 +12,10 @@ from numpy.typing import NDArray
 from anabranch.model import InputError, Mesh, Query
 
 Bits = NDArray[np.bool_]
+Rows = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+NO_ROWS: Rows = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -19,13 +23,15 @@ class Sampling:
     """What to profile until the policy is asked again.
 
     `rate` of the rows are profiled. `extra[i, j]` says whether a profiled row that was dropped at
-    position i of the route is still evaluated at the later position j. The policy is asked again
-    after `rows` rows, or after the batch.
+    position i of its route is still evaluated at the later position j. With `first`, profiled rows
+    meet that operator first, as early as its guards allow, and go on as usual. The policy is asked
+    again after `rows` rows, or after the batch.
     """
 
     rate: float = 0.0
     extra: Bits | None = None
     rows: int | None = None
+    first: int | None = None
 
     @staticmethod
     def everything(operators: int, rate: float, rows: int | None = None) -> "Sampling":
@@ -35,7 +41,7 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Call:
-    """One timed call of an operator: rows evaluated, of these the profiling extra, and passed.
+    """One timed call of an operator: rows evaluated, of these for profiling, and passed.
 
     `seconds` passed while it ran, for `busy` of these it had the processor.
     """
@@ -47,15 +53,18 @@ class Call:
     seconds: float
     busy: float = 0.0
 
-    @property
-    def cost(self) -> float:
-        """The seconds to order by.
 
-        A predicate that computes is judged by its processor time, so that the time of competing
-        processes is not put down to whichever operator runs then. One that mostly waits, for a
-        remote call or for threads of its own, is judged by the time that passed.
-        """
-        return self.busy if self.busy > self.seconds / 2 else self.seconds
+@dataclass(frozen=True)
+class Visit:
+    """The rows of a slice that one call evaluated, and which of them passed."""
+
+    operator: int
+    rows: Rows
+    passed: Bits
+
+
+def _no_values(name: str) -> Floats:
+    raise KeyError(name)
 
 
 @dataclass(frozen=True)
@@ -63,13 +72,27 @@ class Feedback:
     """What happened to one slice of rows.
 
     `dropped` has one row per profiled row and one column per operator (in the query's order): did
-    the operator drop it? Operators that were not evaluated on a row have False there.
+    the operator drop it? `passed` likewise. Operators that were not evaluated on a row have False
+    in both. `profiled` are the profiled rows' places in the slice, `visits` the rows of each call,
+    `values` gives the slice's values of an attribute, `codes` the partitions that the rows were
+    classified by. `routing` are the seconds that this took, `spent` those of the whole slice, and
+    `learning` those that the last `observe` took. `batch` are the rows of the batch that the slice
+    is part of.
     """
 
     rows: int
     calls: tuple[Call, ...]
     dropped: Bits
     now: float = 0.0
+    passed: Bits = field(default_factory=lambda: np.zeros((0, 0), bool))
+    profiled: Rows = field(default_factory=lambda: NO_ROWS)
+    visits: tuple[Visit, ...] = ()
+    values: Callable[[str], Floats] = _no_values
+    codes: tuple[Rows, ...] = ()
+    routing: float = 0.0
+    spent: float = 0.0
+    learning: float = 0.0
+    batch: int = 0
 
 
 @dataclass(frozen=True)
@@ -78,15 +101,22 @@ class Event:
 
     `cost_before` is the measured cost of the order left, `cost_after` what the profile expects of
     the new one, in seconds per row (None where the policy's profile cannot tell).
+
+    The kinds: `switch`, a change of order (of the main one, where there are several); `profile`,
+    the best attribute for an operator and its gain ratio; `keep` and `drop`, an operator is from
+    now on routed by an attribute, or no longer; `drift`, the measured cost rose.
     """
 
     kind: str
     row: int
-    before: tuple[str, ...]
-    after: tuple[str, ...]
-    cost_before: float
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    cost_before: float = 0.0
     cost_after: float | None = None
     worker: str = ""
+    operator: str = ""
+    attribute: str = ""
+    gain: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -96,11 +126,29 @@ class Event:
         return cls(**{**data, "before": tuple(data["before"]), "after": tuple(data["after"])})
 
     def __str__(self) -> str:
-        expected = "" if self.cost_after is None else f", expected {self.cost_after * 1e6:.3g}"
-        return (
-            f"row {self.row:,}: {', '.join(self.before)} -> {', '.join(self.after)} "
-            f"(measured {self.cost_before * 1e6:.3g}{expected} us per row)"
-        )
+        return f"row {self.row:,}: {self._told()}"
+
+    def _told(self) -> str:
+        match self.kind:
+            case "profile":
+                best = (
+                    f"{self.attribute} (gain ratio {self.gain:.3f})" if self.attribute else "none"
+                )
+                return f"best attribute for {self.operator}: {best}"
+            case "keep" | "drop":
+                verb = "routed by" if self.kind == "keep" else "no longer routed by"
+                return f"{self.operator} {verb} {self.attribute}{self._costs('without', 'with')}"
+            case "drift":
+                return f"cost per row changed{self._costs('was', 'is')}"
+            case _:
+                change = f"{', '.join(self.before)} -> {', '.join(self.after)}"
+                return f"{change}{self._costs('measured', 'expected')}"
+
+    def _costs(self, before: str, after: str) -> str:
+        if not self.cost_before:
+            return ""
+        told = "" if self.cost_after is None else f", {after} {self.cost_after * 1e6:.3g}"
+        return f" ({before} {self.cost_before * 1e6:.3g}{told} us per row)"
 
 
 @dataclass
@@ -108,11 +156,13 @@ class Policy(ABC):
     """Chooses the order in which operators see rows.
 
     A policy is made with its parameters only, then bound to a query by `bind`, which returns a
-    fresh learner. It never reads a clock nor draws a random number: times arrive in the feedback.
+    fresh learner. It never reads a clock: times arrive in the feedback. What it draws at random
+    comes from a generator of its own with a fixed seed.
     """
 
     name: ClassVar[str]
     summary: ClassVar[str]
+    uses_attributes: ClassVar[bool] = False
     query: Query = field(init=False, repr=False, compare=False)
 
     def bind(self, query: Query, start: Mesh | None = None) -> Self:
@@ -128,6 +178,14 @@ class Policy(ABC):
     def check(self, query: Query) -> None:  # noqa: B027  (most policies take any query)
         """Raise an `InputError` when the policy cannot serve the query."""
 
+    def needs(self) -> tuple[str, ...]:
+        """Attributes that it must have, besides those that it may be offered."""
+        return ()
+
+    def encoded(self, encode: Callable[[str, Sequence[Any]], Sequence[float]]) -> Self:
+        """This policy with the attribute values that it names brought to the kernel's form."""
+        return self
+
     @abstractmethod
     def begin(self, start: Mesh | None) -> None:
         """Set up the learner's state."""
@@ -135,6 +193,10 @@ class Policy(ABC):
     @abstractmethod
     def plan(self) -> Mesh:
         """The plan to follow now."""
+
+    def main_order(self) -> tuple[str, ...]:
+        """The order in force, of the main route where there are several."""
+        return self.plan().routes[0].order
 
     @abstractmethod
     def sampling(self) -> Sampling:

@@ -7,16 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.cost import order_cost
-from anabranch.model import InputError, Mesh, Operator, Route
-from anabranch.policies.base import Bits, Event, Feedback, Policy, Sampling
-from anabranch.stats import CostFit
+from anabranch.model import Mesh
+from anabranch.policies.base import Bits, Event, Feedback, Sampling
+from anabranch.policies.measured import COLD_ROWS, Measured, check_rows, check_share
 
-# A first call may load a model or compile a regex: its rows count, its time does not. So the first
-# slice is a small one.
-COLD_ROWS = 50
-# Old timings fade by this factor per slice of rows, so that a cost that drifts is noticed
-# within some tens of batches while one slow call does not turn the order.
-COST_MEMORY = 0.95
 # A policy decides once it has this share of its window: a handful of rows would make it thrash.
 LEAST_EVIDENCE = 0.2
 # How far the share of dropped rows moves toward that of the newest slice.
@@ -24,24 +18,20 @@ SHARE_GAIN = 0.1
 
 
 @dataclass
-class Learner(Policy):
+class Learner(Measured):
     """A policy that starts from `first_rows` fully profiled rows and then adapts."""
 
     first_rows: int = field(default=250, kw_only=True)
 
     def begin(self, start: Mesh | None) -> None:
+        super().begin(start)
         self._order = (start or Mesh.single(self.query, self.query.written())).routes[0].indexes
-        self._fits = [CostFit() for _ in self.query.operators]
-        self._priors = _priors(self.query.operators, start)
         self._reach = np.ones(len(self.query))
-        self._rows = 0
-        self._sizes = (0.0, 0.0)  # sums of rows and of squared rows over slices, fading
-        self._called: set[int] = set()
         self._drop_share: float | None = None  # of profiled rows, those that are dropped
         self._cold = COLD_ROWS
         # With a plan to start from there is no need for a first profile.
         self._to_profile = 0 if start else COLD_ROWS + self.first_rows
-        self._mesh = Mesh.single(self.query, self._names(self._order))
+        self._mesh = Mesh.single(self.query, self.names(self._order))
         self.reset()
 
     @abstractmethod
@@ -74,7 +64,9 @@ class Learner(Policy):
     def sampling(self) -> Sampling:
         if len(self.query) < 2:
             return Sampling()  # one order is all there is
-        rows = self._cold or self._to_profile or None
+        # Two timed slices at least: a single call that loses the processor must not decide.
+        half = min(self._to_profile, max(1, self.first_rows // 2))
+        rows = self._cold or half or None
         if self._to_profile:
             return Sampling.everything(len(self.query), 1.0, rows)
         return replace(self.profile(), rows=rows)
@@ -82,8 +74,8 @@ class Learner(Policy):
     def observe(self, feedback: Feedback) -> tuple[Event, ...]:
         if not feedback.rows or len(self.query) < 2:
             return ()
-        self._rows += feedback.rows
-        self._measure(feedback)
+        self.measure(feedback)
+        self._watch(feedback)
         self.collect(feedback.dropped[feedback.dropped.any(axis=1)], feedback.now)
         self._cold = max(0, self._cold - feedback.rows)
         if not self._to_profile:
@@ -91,42 +83,23 @@ class Learner(Policy):
         self._to_profile = max(0, self._to_profile - feedback.rows)
         return () if self._to_profile else self._follow(self.first_order(self.costs()))
 
-    def _measure(self, feedback: Feedback) -> None:
-        self._sizes = (
-            COST_MEMORY * self._sizes[0] + feedback.rows,
-            COST_MEMORY * self._sizes[1] + feedback.rows**2,
-        )
+    def _watch(self, feedback: Feedback) -> None:
         self._reach[:] = 0.0
         for call in feedback.calls:
-            self._reach[call.operator] = (call.rows - call.extra) / feedback.rows
-            if call.operator in self._called:
-                self._fits[call.operator].age(COST_MEMORY)
-                self._fits[call.operator].update(call.rows, call.cost)
-            self._called.add(call.operator)
+            self._reach[call.operator] += (call.rows - call.extra) / feedback.rows
         if len(feedback.dropped):
             share = float(feedback.dropped.any(axis=1).mean())
             known = share if self._drop_share is None else self._drop_share
             self._drop_share = known + SHARE_GAIN * (share - known)
 
-    def costs(self) -> NDArray[np.float64]:
-        """Seconds per row of each operator: measured, else the prior, else their mean."""
-        # The size of the slice that a row finds itself in: a short tail hardly counts.
-        size = self._sizes[1] / max(self._sizes[0], 1.0)
-        known = [
-            fit.get(size) or prior for fit, prior in zip(self._fits, self._priors, strict=True)
-        ]
-        measured = [cost for cost in known if cost is not None]
-        mean = float(np.mean(measured)) if measured else 1.0
-        return np.array([mean if cost is None else cost for cost in known]).clip(1e-12)
-
     def _follow(self, order: tuple[int, ...]) -> tuple[Event, ...]:
         if order == self._order:
             return ()
         before, self._order = self._order, order
-        self._mesh = Mesh.single(self.query, self._names(order))
+        self._mesh = Mesh.single(self.query, self.names(order))
         costs = self.costs()
         measured = float((costs * self._reach).sum())
-        names = self._names(before), self._names(order)
+        names = self.names(before), self.names(order)
         expected = self.expected(order, costs)
         told = None if np.isnan(expected) else expected
         return (Event("switch", self._rows, *names, measured, told),)
@@ -141,14 +114,6 @@ class Learner(Policy):
             return float("nan")
         kept = (1 - self._drop_share) * float(costs.sum())
         return self._drop_share * order_cost(bits, costs, order) + kept
-
-    def _names(self, order: tuple[int, ...]) -> tuple[str, ...]:
-        return Route.of(self.query, order).order
-
-
-def _priors(operators: tuple[Operator, ...], start: Mesh | None) -> list[float | None]:
-    figures = start.figures if start else {}
-    return [figures.get(o.name, {}).get("cost") or o.cost for o in operators]
 
 
 @dataclass
@@ -175,15 +140,3 @@ class Profiler(Learner):
     def enough(self, profile_rows: int) -> bool:
         """Whether there is evidence to decide by."""
         return profile_rows >= LEAST_EVIDENCE * self.window
-
-
-def check_share(name: str, value: object) -> None:
-    """Refuse a share outside (0, 1]."""
-    if not isinstance(value, int | float) or not 0 < value <= 1:
-        raise InputError(f"{name} is a share above 0 and at most 1, got {value!r}")
-
-
-def check_rows(name: str, value: int) -> None:
-    """Refuse a count below 1."""
-    if not isinstance(value, int) or value < 1:
-        raise InputError(f"{name} is a number of rows, at least 1, got {value!r}")

@@ -3,6 +3,9 @@
 from anabranch.model import InputError, closest
 from anabranch.policies.agreedy import AGreedy
 from anabranch.policies.base import Policy
+from anabranch.policies.content import ContentLearns
+from anabranch.policies.content_knows import ContentKnows
+from anabranch.policies.eddy import Eddy
 from anabranch.policies.fixed import Fixed
 from anabranch.policies.greedy import Greedy
 from anabranch.policies.independent import Independent
@@ -18,6 +21,8 @@ POLICIES: tuple[type[Policy], ...] = (
     AGreedy,
     Sweep,
     LocalSwaps,
+    Eddy,
+    ContentLearns,
 )
 
 NAMES = {policy.name: policy for policy in POLICIES}
@@ -26,7 +31,7 @@ NAMES = {policy.name: policy for policy in POLICIES}
 # over. A quarter of it costs the same on stable data and follows a drift much faster.
 AUTO_WINDOW = 250
 
-PLANNED = ("eddy", "content", "mesh", "om", "rate")
+PLANNED = ("mesh", "om", "rate")
 
 
 def resolve(policy: str | Policy, budget: float = 0.01) -> Policy:
@@ -44,6 +49,11 @@ def resolve(policy: str | Policy, budget: float = 0.01) -> Policy:
     if policy in NAMES:
         return NAMES[policy]()
     valid = ["auto", *NAMES]
+    if policy == ContentKnows.name:
+        raise InputError(
+            "content_knows must be told classes and orders: "
+            'policy=ContentKnows("attribute", {value: ["operator", ...]})'
+        )
     if policy in PLANNED:
         raise InputError(f'policy "{policy}" is not built yet; valid: {", ".join(valid)}')
     if isinstance(policy, str):

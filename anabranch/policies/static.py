@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.policies.base import Bits, Sampling
-from anabranch.policies.learner import Learner, check_rows
+from anabranch.policies.learner import Learner
+from anabranch.policies.measured import check_rows
 
 
 @dataclass

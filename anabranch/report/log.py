@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from anabranch.kernel import Ledger
+from anabranch.kernel.ledger import Ledger, Route
 from anabranch.policies import Event
 
 # Workers told apart, and decisions kept, the newest; the sums are exact beyond that.
@@ -22,7 +22,8 @@ class WorkerLog:
     --------
     >>> log = WorkerLog(operators=1)
     >>> ledger = Ledger.empty(1)
-    >>> ledger.update(10, 4, (), ("a",), (), 0.1, 0.0)
+    >>> ledger.update(10, 4, (), [((0,), 10)], (), Times(0.1))
+    >>> ledger.current = ("a",)
     >>> log.update("w1", ledger.to_dict())
     >>> log.total.rows_in, log.order()
     (10, ('a',))
@@ -31,9 +32,10 @@ class WorkerLog:
     def __init__(self, operators: int) -> None:
         self.total = Ledger.empty(operators)
         self.rows: dict[str, int] = {}
-        self.first: dict[str, tuple[str, ...]] = {}
+        self.first: dict[str, Route] = {}
         self.events: list[Event] = []
         self._current: dict[str, tuple[int, tuple[str, ...]]] = {}
+        self._plans: dict[str, dict[str, Any]] = {}
         self._updates = 0
 
     def update(self, worker: str, ledger: Mapping[str, Any]) -> None:
@@ -45,6 +47,8 @@ class WorkerLog:
         if said.routes:  # the last ledger of a task may have nothing left to tell
             self._current[worker] = (self._updates, said.current)
             self.first.setdefault(worker, next(iter(said.routes)))
+        if said.plan is not None:
+            self._plans[worker] = said.plan
         self.events += [replace(event, worker=worker) for event in said.events]
         del self.events[:-MAX_EVENTS]
         self._forget()
@@ -53,7 +57,7 @@ class WorkerLog:
         """Spark ends idle workers and starts others: a long stream sees any number of them."""
         while len(self.rows) > MAX_WORKERS:
             silent = min(self._current, key=lambda worker: self._current[worker][0])
-            for known in (self.rows, self.first, self._current):
+            for known in (self.rows, self.first, self._current, self._plans):
                 known.pop(silent, None)
 
     def order(self) -> tuple[str, ...] | None:
@@ -63,6 +67,16 @@ class WorkerLog:
             if update > self._updates - RECENT_UPDATES:
                 votes[order] = votes.get(order, 0) + self.rows[worker]
         return max(votes, key=lambda order: votes[order]) if votes else None
+
+    def plan(self) -> dict[str, Any] | None:
+        """The newest plan of the worker that saw most rows, of those heard of lately."""
+        recent = [
+            worker
+            for worker, (update, _) in self._current.items()
+            if worker in self._plans and update > self._updates - RECENT_UPDATES
+        ]
+        best = max(recent, key=lambda worker: self.rows[worker], default=None)
+        return None if best is None else self._plans[best]
 
     def copy(self) -> "WorkerLog":
         return copy.deepcopy(self)

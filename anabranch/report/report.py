@@ -1,10 +1,13 @@
 """What a run did so far."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from anabranch.model import Query
+from anabranch.kernel.ledger import OTHER_ROUTES, Route
+from anabranch.model import Cells, Query
+from anabranch.model.classifier import classifier_from
 from anabranch.policies import Event
 from anabranch.report.log import WorkerLog
 
@@ -32,7 +35,18 @@ class Report:
     scope
         What the figures cover.
     overhead
-        Seconds inside the fabric but outside the operators, over all workers.
+        Seconds inside the fabric but outside the operators, over all workers; of these `converting`
+        columns, `classifying` rows and `learning`.
+    classifiers
+        Name -> the attribute that its place on a row's route depends on, now; only those that have
+        one. Of the worker that saw most rows.
+    routed_by
+        Name -> attribute -> evaluations; "" are those by overall selectivity, "*" those in order to
+        profile.
+    gains
+        What profiling found: row, worker, operator, best attribute ("" for none), its gain ratio.
+    plan
+        The plan with its classifier, as data, where there is one.
     """
 
     rows_in: int = 0
@@ -49,6 +63,12 @@ class Report:
     order: tuple[str, ...] = ()
     overhead: float = 0.0
     converting: float = 0.0
+    classifying: float = 0.0
+    learning: float = 0.0
+    classifiers: dict[str, str] = field(default_factory=dict)
+    routed_by: dict[str, dict[str, int]] = field(default_factory=dict)
+    gains: list[dict[str, Any]] = field(default_factory=list)
+    plan: dict[str, Any] | None = None
     workers: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @classmethod
@@ -64,16 +84,22 @@ class Report:
             profiling={name: tally.extra for name, tally in tallies.items()},
             passed={name: tally.passed for name, tally in tallies.items()},
             seconds=seconds,
-            routes=[(", ".join(r), rows) for r, rows in total.routes.most_common()],
+            routes=[(_route(query, r), rows) for r, rows in total.routes.most_common()],
             switches=total.switches,
             events=list(log.events),
             scope=scope,
             policy=policy,
             order=log.order() or (),
-            overhead=max(0.0, total.seconds - sum(seconds.values())),
-            converting=total.converting,
+            overhead=max(0.0, total.times.total - sum(seconds.values())),
+            converting=total.times.converting,
+            classifying=total.times.routing,
+            learning=total.times.learning,
+            classifiers=_classifiers(log.plan()),
+            routed_by=_routed_by(query, total.routing),
+            gains=_gains(log.events),
+            plan=log.plan(),
             workers={
-                worker: {"rows": rows, "first": list(log.first.get(worker, ()))}
+                worker: {"rows": rows, "first": _names(query, log.first.get(worker, ()))}
                 for worker, rows in log.rows.items()
             },
         )
@@ -100,6 +126,12 @@ class Report:
             "order": list(self.order),
             "overhead": self.overhead,
             "converting": self.converting,
+            "classifying": self.classifying,
+            "learning": self.learning,
+            "classifiers": dict(self.classifiers),
+            "routed_by": {name: dict(by) for name, by in self.routed_by.items()},
+            "gains": self.gains,
+            "plan": self.plan,
             "workers": self.workers,
         }
 
@@ -118,3 +150,40 @@ class Report:
         from anabranch.report.text import plain
 
         return plain(self)
+
+
+def _names(query: Query, route: Route) -> list[str]:
+    return [query.names[i] for i in route if i >= 0]
+
+
+def _route(query: Query, route: Route) -> str:
+    return "(other routes)" if route == OTHER_ROUTES else ", ".join(_names(query, route))
+
+
+def _classifiers(plan: dict[str, Any] | None) -> dict[str, str]:
+    classifier = classifier_from(plan["classifier"]) if plan else None
+    if not isinstance(classifier, Cells):
+        return {}
+    return {p.operator: str(classifier.partitions[p.partition]) for p in classifier.pairings}
+
+
+def _routed_by(query: Query, routing: Mapping[tuple[int, str], int]) -> dict[str, dict[str, int]]:
+    by: dict[str, dict[str, int]] = {}
+    for (operator, label), rows in routing.items():
+        if rows:
+            by.setdefault(query.names[operator], {})[label] = rows
+    return by
+
+
+def _gains(events: list[Event]) -> list[dict[str, Any]]:
+    return [
+        {
+            "row": event.row,
+            "worker": event.worker,
+            "operator": event.operator,
+            "attribute": event.attribute,
+            "gain": event.gain,
+        }
+        for event in events
+        if event.kind == "profile"
+    ]

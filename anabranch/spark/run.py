@@ -1,14 +1,17 @@
 """A run: a query compiled into a DataFrame, and what is known of it so far."""
 
 import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
-from anabranch.model import InputError, Mesh
+from anabranch.model import Attribute, InputError, Mesh, Query
 from anabranch.policies import Policy
 from anabranch.report import Report
+from anabranch.spark.attributes import choose, describe, encoder
 from anabranch.spark.collector import Collector, Postman
 from anabranch.spark.inflow import attach
 from anabranch.spark.predicates import Conversion
@@ -32,27 +35,39 @@ class Run:
         policy: Policy,
         start: Mesh | None = None,
         seed: int = 0,
+        attributes: Sequence[str] | None = None,
     ) -> None:
         if not isinstance(source, ClassicDataFrame):
             raise InputError("runs need a classic Spark session; Spark Connect is not built yet")
-        policy.bind(stages.query, start)  # refuse what cannot work before any table is read
+        prepared = prepare(source, stages, policy, start, attributes)
+        prepared.bind(start)  # refuse what cannot work before any table is read
         session = source.sparkSession
         self._id = f"anabranch-{uuid.uuid4().hex}"
         self.policy = policy
-        self._stages, self._start = stages, start
+        self.query = prepared.query
+        self._prepared, self._stages, self._start = prepared, stages, start
         self._streaming = source.isStreaming
         self._collector = Collector(len(stages.query))
         self._postman = Postman.of(session)
         self._postman.subscribe(self._id, self._collector)
-        compiled = compile_stages(stages, Conversion.of(session.conf.get))
-        fused = Fused(self._id, stages.query, compiled.predicates, policy, start, seed)
+        conversion = Conversion.of(session.conf.get)
+        compiled = compile_stages(stages, conversion, prepared.attributes)
+        fused = Fused(
+            self._id,
+            prepared.query,
+            compiled.predicates,
+            prepared.policy,
+            start,
+            seed,
+            compiled.attributes,
+        )
         self.df = _assemble(source, stages, compiled, fused)
 
     def report(self) -> Report:
         """What happened so far, over all actions on `df` that have ended."""
         complete = self._postman.wait()
         log = self._collector.log()
-        return Report.of(self._stages.query, log, self._scope(complete), self.policy.name)
+        return Report.of(self.query, log, self._scope(complete), self.policy.name)
 
     def _scope(self, complete: bool) -> str:
         if not self._stages.fused:
@@ -68,11 +83,12 @@ class Run:
     def plan(self) -> Mesh:
         """The order that most rows follow now, with what was measured of each operator.
 
-        Before the first action it is the plan that the run begins with.
+        With a policy that routes by content: all routes and the classifier, of the worker that saw
+        most rows. Before the first action it is the plan that the run begins with.
         """
         report = self.report()
         if not report.order:
-            return self.policy.bind(self._stages.query, self._start).plan()
+            return self._prepared.bind(self._start).plan()
         figures = {
             name: {
                 "cost": report.seconds[name] / rows,
@@ -81,7 +97,49 @@ class Run:
             for name, rows in report.evaluations.items()
             if rows
         }
-        return Mesh.single(self._stages.query, report.order, figures)
+        if report.plan is None:
+            return Mesh.single(self.query, report.order, figures)
+        learned = Mesh.from_dict(report.plan).check(self.query)
+        return replace(learned, figures=figures)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A policy, and the query and attributes that it is to be bound to."""
+
+    policy: Policy
+    query: Query
+    attributes: list[tuple[Attribute, Column]]
+
+    def bind(self, start: Mesh | None = None) -> Policy:
+        return self.policy.bind(self.query, start)
+
+
+def prepare(
+    source: DataFrame,
+    stages: Stages,
+    policy: Policy,
+    start: Mesh | None = None,
+    named: Sequence[str] | None = None,
+) -> Prepared:
+    """Find the attributes that a policy may use; one that uses none has none."""
+    if not policy.uses_attributes:
+        if named is not None:
+            raise InputError(
+                "attributes= is for policies that route by content (content, content_knows); "
+                f'"{policy.name}" does not'
+            )
+        return Prepared(policy, stages.query, [])
+    needed = list(policy.needs())
+    if isinstance(start, Mesh) and start.classifier is not None:
+        needed += start.classifier.attributes
+    preferred = [c for operator in stages.query.operators for c in operator.columns]
+    names = choose(source, named, needed, preferred)
+    # With one operator there is nothing to route: nothing need travel.
+    routed = len(stages.query) > 1 or needed
+    attributes = describe(source, names) if routed else []
+    query = replace(stages.query, attributes=tuple(a for a, _ in attributes))
+    return Prepared(policy.encoded(encoder(source)), query, attributes)
 
 
 def _assemble(source: DataFrame, stages: Stages, compiled: Compiled, fused: Fused) -> DataFrame:

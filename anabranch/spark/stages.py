@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
 from anabranch.kernel import Predicate
-from anabranch.model import InputError, Operator, Query, closest
+from anabranch.model import Attribute, InputError, Operator, Query, closest
 from anabranch.spark.predicates import Conversion, as_udf, check_arity, check_udf, to_predicate
 from anabranch.spark.tables import key_names, key_types, probe, quoted, snapshot
 
@@ -213,11 +213,14 @@ class Compiled:
 
     predicates: list[tuple[Predicate, list[int]]]
     inputs: list[Column]
+    attributes: dict[str, int]  # name -> its input
     joins: list[tuple[DataFrame, Table]]
 
 
-def compile_stages(stages: Stages, conversion: Conversion) -> Compiled:
-    """Read the bounded tables and bind every predicate to its inputs."""
+def compile_stages(
+    stages: Stages, conversion: Conversion, attributes: Sequence[tuple[Attribute, Column]] = ()
+) -> Compiled:
+    """Read the bounded tables and bind every predicate and attribute to its inputs."""
     inputs = _Inputs()
     snapshots = {t.operator.name: snapshot(t.operator.name, t.table) for t in stages.joins}
     predicates: list[tuple[Predicate, list[int]]] = []
@@ -229,7 +232,9 @@ def compile_stages(stages: Stages, conversion: Conversion) -> Compiled:
         else:
             predicates.append(_probe(declared, snapshots, inputs))
     joins = [(snapshots[t.operator.name], t) for t in stages.joins]
-    return Compiled(predicates, inputs.columns, joins)
+    # Labels of attributes cannot meet those of columns: these are other expressions.
+    places = {a.name: inputs.add(f"attribute {a.name}", column) for a, column in attributes}
+    return Compiled(predicates, inputs.columns, places, joins)
 
 
 def _probe(

@@ -7,8 +7,8 @@ worker that Spark ends and starts again begins with the plan in the closure.
 import json
 import uuid
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -42,10 +42,13 @@ class Fused:
     policy: Policy
     start: Mesh | None
     seed: int
+    attributes: Mapping[str, int] = field(default_factory=dict)  # name -> its input
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[pa.Array]:
         learner = self._learner()
-        fabric = Fabric(self.query, self.predicates, learner, self._task_seed())
+        fabric = Fabric(
+            self.query, self.predicates, learner, self._task_seed(), attributes=self.attributes
+        )
         mail = _Mail(self.run, fabric)
         held: Mask | None = None
         for batch in batches:

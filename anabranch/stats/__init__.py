@@ -1,7 +1,22 @@
 """Small mergeable statistics: update, get, merge."""
 
 from anabranch.stats.cost_fit import CostFit
+from anabranch.stats.in_out import InOut
 from anabranch.stats.matrix_view import MatrixView
+from anabranch.stats.operator_cost import OperatorCost
+from anabranch.stats.partitioner import RunningRange, is_stale, partition_by, pruned
 from anabranch.stats.profile_window import ProfileWindow
+from anabranch.stats.selectivity import Selectivity
 
-__all__ = ["CostFit", "MatrixView", "ProfileWindow"]
+__all__ = [
+    "CostFit",
+    "InOut",
+    "MatrixView",
+    "OperatorCost",
+    "ProfileWindow",
+    "RunningRange",
+    "Selectivity",
+    "is_stale",
+    "partition_by",
+    "pruned",
+]

@@ -1,4 +1,5 @@
 import time
+from collections import Counter
 
 import numpy as np
 import pyarrow as pa
@@ -8,9 +9,9 @@ from anabranch.cost import order_cost
 from anabranch.data.correlated import codes, correlated_bits
 from anabranch.kernel import ArrowPredicate, Fabric, RowPredicate
 from anabranch.model import InputError, Operator, Query
-from anabranch.policies import AGreedy, Call, Fixed, resolve
+from anabranch.policies import AGreedy, Fixed, resolve
 from anabranch.policies.optimal import optimal_order
-from tests.simulate import plain_query, simulate
+from tests.simulate import Clock, plain_query, simulate
 
 EIGHT = [0.5] * 8
 
@@ -99,9 +100,25 @@ def test_a_tiny_call_is_seen_to_be_dear():
     assert learner.costs() == pytest.approx([1.5e-6, 1.5e-6], rel=0.1)
 
 
-def test_waiting_counts_unless_the_processor_was_taken_away():
-    assert Call(0, 10, 0, 5, seconds=1.0, busy=0.7).cost == 0.7  # others competed
-    assert Call(0, 10, 0, 5, seconds=1.0, busy=0.1).cost == 1.0  # a remote call
+def test_one_call_that_loses_the_processor_does_not_turn_the_order():
+    """A cheap predicate's first timed call is held up for a while; the next one tells the truth."""
+    clock, busy = Clock(), Clock()
+    calls = Counter()
+
+    def predicate(name, cost):
+        def judge(column):
+            calls[name] += 1
+            busy.now += cost * len(column)
+            clock.now += cost * len(column) + (1.0 if name == "cheap" and calls[name] == 2 else 0.0)
+            return pa.array((column.to_numpy() & 1) == 0)
+
+        return ArrowPredicate(judge)
+
+    query = Query((Operator("dear", ("x",)), Operator("cheap", ("x",))))
+    predicates = [(predicate("dear", 1e-5), [0]), (predicate("cheap", 1e-7), [0])]
+    learner = AGreedy().bind(query)
+    Fabric(query, predicates, learner, 0, clock, busy).process([pa.array(np.arange(300))], 300)
+    assert learner.plan().routes[0].order == ("cheap", "dear")
 
 
 def test_a_predicate_that_waits_is_known_to_be_slow():
@@ -168,5 +185,5 @@ def test_the_ledger_adds_up():
     assert sum(ledger.routes.values()) == 30_000
     needed = [tally.evaluated - tally.extra for tally in ledger.operators]
     assert max(needed) <= 30_000
-    assert sum(tally.seconds for tally in ledger.operators) <= ledger.seconds
+    assert sum(tally.seconds for tally in ledger.operators) <= ledger.times.total
     assert fabric.take_ledger().rows_in == 0

@@ -1,10 +1,11 @@
-from anabranch.kernel import Ledger
+from anabranch.kernel.ledger import Ledger, Times
 from anabranch.report import WorkerLog
 
 
 def ledger(rows, order):
     said = Ledger.empty(2)
-    said.update(rows, 0, (), order, (), 0.0, 0.0)
+    said.update(rows, 0, (), [((0, 1), rows)], (), Times())
+    said.current = order
     return said.to_dict()
 
 

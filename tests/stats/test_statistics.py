@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anabranch.kernel import Ledger
+from anabranch.kernel.ledger import Ledger, Times
 from anabranch.policies import Call, Event
 from anabranch.stats import CostFit, ProfileWindow
 from tests.strategies import profiles
@@ -103,13 +103,13 @@ def test_profile_window_by_time_merges():
 call = st.builds(
     Call,
     st.integers(0, 1),
-    st.integers(0, 100),
+    st.integers(10, 100),
     st.integers(0, 10),
     st.integers(0, 100),
     st.floats(0, 1),
 )
 slices = st.lists(
-    st.tuples(st.integers(0, 100), st.lists(call, max_size=3), st.sampled_from(["ab", "ba"])),
+    st.tuples(st.integers(0, 100), st.lists(call, max_size=3), st.sampled_from([(0, 1), (1, 0)])),
     max_size=5,
 )
 
@@ -120,11 +120,11 @@ def test_ledger_merges_and_survives_json(one, two):
     for ledger, items in ((left, one), (right, two), (both, one + two)):
         for rows, made, route in items:
             event = Event("switch", rows, ("a", "b"), ("b", "a"), 1.0)
-            ledger.update(rows, rows // 2, made, tuple(route), (event,), 0.5, 0.1)
+            ledger.update(rows, rows // 2, made, [(route, rows)], (event,), Times(0.5, 0.1))
     merged = Ledger.from_dict(left.merge(right).to_dict())
     assert merged.rows_in == both.rows_in
     assert merged.routes == both.routes
     assert merged.switches == both.switches == len(merged.events)
-    assert merged.current == both.current
+    assert merged.routing == both.routing
     for mine, theirs in zip(merged.operators, both.operators, strict=True):
         assert mine.get() == pytest.approx(theirs.get())

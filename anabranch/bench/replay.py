@@ -1,0 +1,106 @@
+"""Runs a policy over known outcomes, on the kernel, by a clock that only work moves.
+
+What is counted here is exact and the same every time. Several workers take shares of the rows, each
+with a fabric and a learner of its own, as in Spark.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from anabranch.kernel import Fabric, Ledger
+from anabranch.model import Attribute, Operator, Query
+from anabranch.policies import Policy
+
+Bits = NDArray[np.bool_]
+
+EVALUATION = 5e-6  # seconds per row
+CALL = 30e-6  # seconds per call
+
+
+@dataclass
+class Clock:
+    """Time that passes when it is told to."""
+
+    now: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
+class Known:
+    """A predicate whose outcome is a column of the batch; it moves the clock by its cost."""
+
+    clock: Clock
+    cost: float = EVALUATION
+
+    def convert(self, columns: Sequence[pa.Array], rows: int) -> NDArray[np.bool_]:
+        return np.asarray(columns[0].to_numpy(zero_copy_only=False), bool)
+
+    def judge(self, converted: NDArray[np.bool_], rows: int) -> NDArray[np.bool_]:
+        self.clock.now += CALL + rows * self.cost
+        return ~converted
+
+
+@dataclass
+class Replayed:
+    """What the workers did."""
+
+    keep: Bits
+    ledger: Ledger
+    seconds: float
+    per_batch: list[int] = field(default_factory=list)  # evaluations, in order of the rows
+    plans: list[Any] = field(default_factory=list)
+
+    @property
+    def evaluations(self) -> int:
+        return sum(tally.evaluated for tally in self.ledger.operators)
+
+    def shares(self) -> Counter[str]:
+        """Evaluations by what they were routed by."""
+        by: Counter[str] = Counter()
+        for (_, label), rows in self.ledger.routing.items():
+            by[label] += rows
+        return by
+
+
+def replay(
+    policy: Policy,
+    drops: Bits,
+    attributes: Sequence[Attribute] = (),
+    values: Mapping[str, Any] | None = None,
+    workers: int = 2,
+    batch: int = 10_000,
+    costs: Sequence[float] | None = None,
+    seed: int = 0,
+) -> Replayed:
+    """Process rows with known outcomes; the workers take consecutive shares of them."""
+    count = drops.shape[1]
+    query = Query(tuple(Operator(f"d{j + 1}") for j in range(count)), tuple(attributes))
+    columns = [pa.array(drops[:, j]) for j in range(count)]
+    columns += [pa.array(np.asarray((values or {})[a.name], float)) for a in attributes]
+    places = {a.name: count + i for i, a in enumerate(attributes)}
+    each = [EVALUATION] * count if costs is None else list(costs)
+    keep, seconds = np.zeros(len(drops), bool), 0.0
+    ledger, per_batch, plans = Ledger.empty(count), [], []
+    edges = np.linspace(0, len(drops), workers + 1).astype(int)
+    for worker in range(workers):
+        clock = Clock()
+        predicates = [(Known(clock, each[j]), [j]) for j in range(count)]
+        fabric = Fabric(query, predicates, policy.bind(query), seed + worker, clock, clock, places)
+        for begin in range(edges[worker], edges[worker + 1], batch):
+            size = min(batch, edges[worker + 1] - begin)
+            part = [column.slice(begin, size) for column in columns]
+            keep[begin : begin + size] = fabric.process(part, size)
+            told = fabric.take_ledger()
+            per_batch.append(sum(tally.evaluated for tally in told.operators))
+            ledger = ledger.merge(told)
+        seconds += clock.now
+        plans.append(fabric.learner.plan())
+    return Replayed(keep, ledger, seconds, per_batch, plans)

@@ -1,0 +1,216 @@
+"""Attributes of rows, and how their values are partitioned into classes.
+
+A value reaches the kernel as a 64-bit float: numbers, dates and times as they are, words as a whole
+number that stands for them. A NULL is `NULL`. It decides nothing but routes, so that a number that
+happens to equal it does no harm.
+"""
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anabranch.model.errors import InputError
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+
+NULL = -sys.float_info.max
+# NULL, NaN and the two infinities have partitions of their own, behind the others.
+SPECIAL = 4
+# A multiplier whose bits are well mixed (the golden ratio in 64 bits), as in Fibonacci hashing.
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A column that rows may be told apart by: its (dotted) name, and numbers or words."""
+
+    name: str
+    kind: Literal["number", "word"] = "number"
+
+
+@dataclass(frozen=True)
+class Partition(ABC):
+    """Maps an attribute's values to partitions 0 .. size - 1."""
+
+    kind: ClassVar[str]
+    attribute: str
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The attributes whose values `code` takes."""
+        return (self.attribute,)
+
+    @property
+    @abstractmethod
+    def regular(self) -> int:
+        """Partitions of ordinary values."""
+
+    @property
+    def size(self) -> int:
+        return self.regular + SPECIAL
+
+    @abstractmethod
+    def place(self, values: Floats) -> Codes:
+        """The partition of each value that is neither NULL nor NaN nor infinite."""
+
+    def code(self, columns: Sequence[Floats]) -> Codes:
+        """The partition of each row, from one column per attribute."""
+        values = columns[0]
+        ordinary = np.isfinite(values) & (values != NULL)
+        if ordinary.all():
+            return self.place(values)
+        codes = np.full(len(values), self.regular, np.int64)
+        codes[np.isnan(values)] += 1
+        codes[values == -np.inf] += 2
+        codes[values == np.inf] += 3
+        codes[ordinary] = self.place(values[ordinary])
+        return codes
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, **asdict(self)}
+
+    def __str__(self) -> str:
+        return self.attribute
+
+
+@dataclass(frozen=True)
+class HashPartition(Partition):
+    """Values share `buckets` by their hash: for discrete attributes of many values.
+
+    >>> part = HashPartition("city", buckets=24)
+    >>> codes = part.code([np.array([1.0, 2.0, 1.0, np.nan, NULL])])
+    >>> codes[0] == codes[2], codes[3:].tolist()
+    (np.True_, [25, 24])
+    """
+
+    kind: ClassVar[str] = "hash"
+    buckets: int = 24
+
+    def __post_init__(self) -> None:
+        if self.buckets < 1:
+            raise InputError(f"a hash partition has at least 1 bucket, got {self.buckets}")
+
+    @property
+    def regular(self) -> int:
+        return self.buckets
+
+    def place(self, values: Floats) -> Codes:
+        bits = (values + 0.0).view(np.uint64)  # -0.0 is 0.0
+        with np.errstate(over="ignore"):
+            mixed = ((bits ^ (bits >> np.uint64(32))) * GOLDEN) >> np.uint64(32)
+        return (mixed % np.uint64(self.buckets)).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class RangePartition(Partition):
+    """Ranges between borders: for continuous attributes. What lies outside falls into the ends.
+
+    >>> RangePartition("size", (10.0, 20.0)).code([np.array([3, 10, 15, 99, np.inf])]).tolist()
+    [0, 1, 1, 2, 6]
+    """
+
+    kind: ClassVar[str] = "range"
+    borders: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not all(a < b for a, b in pairwise(self.borders)):
+            raise InputError(f"borders must rise, got {self.borders}")
+
+    @property
+    def regular(self) -> int:
+        return len(self.borders) + 1
+
+    def place(self, values: Floats) -> Codes:
+        return np.searchsorted(np.array(self.borders), values, side="right").astype(np.int64)
+
+
+@dataclass(frozen=True)
+class ValuePartition(Partition):
+    """One partition per known value and one for all others: for discrete attributes of few values.
+
+    >>> ValuePartition("day", (1.0, 7.0)).code([np.array([7.0, 3.0, 1.0])]).tolist()
+    [1, 2, 0]
+    """
+
+    kind: ClassVar[str] = "values"
+    values: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.values or not all(a < b for a, b in pairwise(self.values)):
+            raise InputError(f"known values must rise and there must be one, got {self.values}")
+
+    @property
+    def regular(self) -> int:
+        return len(self.values) + 1
+
+    def place(self, values: Floats) -> Codes:
+        known = np.array(self.values)
+        codes = np.searchsorted(known, values).astype(np.int64)
+        strange = known[np.minimum(codes, len(known) - 1)] != values
+        codes[strange] = len(known)
+        return codes
+
+
+@dataclass(frozen=True)
+class PairPartition(Partition):
+    """The partitions of two attributes taken together.
+
+    >>> both = PairPartition("a, b", ValuePartition("a", (0.0,)), ValuePartition("b", (0.0,)))
+    >>> both.attributes, both.size
+    (('a', 'b'), 36)
+    >>> both.code([np.array([0.0, 1.0]), np.array([1.0, 0.0])]).tolist()
+    [1, 6]
+    """
+
+    kind: ClassVar[str] = "pair"
+    first: Partition
+    second: Partition
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        return (*self.first.attributes, *self.second.attributes)
+
+    @property
+    def regular(self) -> int:
+        return self.first.size * self.second.size
+
+    @property
+    def size(self) -> int:
+        return self.regular
+
+    def place(self, values: Floats) -> Codes:
+        raise NotImplementedError("a pair takes two columns: use code()")
+
+    def code(self, columns: Sequence[Floats]) -> Codes:
+        one, two = self.first.code(columns[:1]), self.second.code(columns[1:])
+        return one * self.second.size + two
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "first": self.first.to_dict(), "second": self.second.to_dict()}
+
+
+def pair_of(first: Partition, second: Partition) -> PairPartition:
+    """Two single partitions as one."""
+    return PairPartition(f"{first.attribute}, {second.attribute}", first, second)
+
+
+def partition_from(data: Mapping[str, Any]) -> Partition:
+    """Read back what `to_dict` made."""
+    match data["kind"]:
+        case "hash":
+            return HashPartition(str(data["attribute"]), int(data["buckets"]))
+        case "range":
+            return RangePartition(str(data["attribute"]), tuple(map(float, data["borders"])))
+        case "values":
+            return ValuePartition(str(data["attribute"]), tuple(map(float, data["values"])))
+        case "pair":
+            return pair_of(partition_from(data["first"]), partition_from(data["second"]))
+        case kind:
+            raise ValueError(f"no partition of the kind {kind!r}")

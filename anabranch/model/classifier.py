@@ -1,0 +1,172 @@
+"""Which row takes which route."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anabranch.model.attribute import Codes, Floats, Partition, partition_from
+
+Values = Callable[[str], Floats]  # an attribute's name -> its values
+
+
+@dataclass(frozen=True)
+class Classified:
+    """A route for each row, and the partitions that it was found by, one array per partition."""
+
+    routes: Codes
+    codes: tuple[Codes, ...] = ()
+
+
+@dataclass(frozen=True)
+class Classifier(ABC):
+    """Assigns each row one of a mesh's routes."""
+
+    kind: ClassVar[str]
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Names of the attributes that it reads."""
+        return ()
+
+    @abstractmethod
+    def classify(self, values: Values, rows: int, random: np.random.Generator) -> Classified:
+        """The route of each row."""
+
+    @abstractmethod
+    def check_routes(self, count: int) -> None:
+        """Raise a ValueError if it names a route that is not there."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+
+
+@dataclass(frozen=True)
+class Lottery(Classifier):
+    """Each row draws one of the routes, all equally likely: an Eddy's tickets, drawn beforehand."""
+
+    kind: ClassVar[str] = "lottery"
+    routes: int
+
+    def classify(self, values: Values, rows: int, random: np.random.Generator) -> Classified:
+        return Classified(random.integers(0, self.routes, rows))
+
+    def check_routes(self, count: int) -> None:
+        if self.routes != count:
+            raise ValueError(f"the lottery draws one of {self.routes} routes, there are {count}")
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "routes": self.routes}
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """An operator and the partition that its selectivity depends on (the paper's CA and S).
+
+    `passed` has the share of rows that the operator passes, per partition.
+    """
+
+    operator: str
+    partition: int
+    passed: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Cells(Classifier):
+    """A route per cell; a cell is one partition of each attribute in use, taken together.
+
+    Cells that are not listed take route 0.
+
+    Examples
+    --------
+    >>> from anabranch.model.attribute import ValuePartition
+    >>> cells = Cells((ValuePartition("a", (1.0, 2.0)),), ((1, 1),))
+    >>> column = {"a": np.array([1.0, 2.0, 3.0])}
+    >>> cells.classify(column.get, 3, np.random.default_rng(0)).routes.tolist()
+    [0, 1, 0]
+    """
+
+    kind: ClassVar[str] = "cells"
+    partitions: tuple[Partition, ...]
+    table: tuple[tuple[int, int], ...]  # cell, route; by rising cell
+    pairings: tuple[Pairing, ...] = ()
+
+    def __post_init__(self) -> None:
+        cells = [cell for cell, _ in self.table]
+        if cells != sorted(set(cells)):
+            raise ValueError("the cells of a classifier must rise")
+        for pairing in self.pairings:
+            if not 0 <= pairing.partition < len(self.partitions):
+                raise ValueError(f"{pairing.operator} is paired with a partition that is not there")
+            if len(pairing.passed) != self.partitions[pairing.partition].size:
+                raise ValueError(f"{pairing.operator} does not have one share per partition")
+            if not all(0 <= share <= 1 for share in pairing.passed):
+                raise ValueError(f"{pairing.operator} passes a share outside 0 to 1")
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(a for p in self.partitions for a in p.attributes))
+
+    @cached_property
+    def _lookup(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        table = np.array(self.table, np.int64).reshape(-1, 2)
+        return table[:, 0], table[:, 1]
+
+    def classify(self, values: Values, rows: int, random: np.random.Generator) -> Classified:
+        codes = tuple(p.code([values(a) for a in p.attributes]) for p in self.partitions)
+        cells = combine(codes, [p.size for p in self.partitions], rows)
+        known, routes = self._lookup
+        if not len(known):
+            return Classified(np.zeros(rows, np.int64), codes)
+        place = np.minimum(np.searchsorted(known, cells), len(known) - 1)
+        return Classified(np.where(known[place] == cells, routes[place], 0), codes)
+
+    def check_routes(self, count: int) -> None:
+        if not all(0 <= route < count for _, route in self.table):
+            raise ValueError(f"the classifier names a route beyond the {count} that there are")
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "partitions": [p.to_dict() for p in self.partitions],
+            "table": [list(entry) for entry in self.table],
+            "pairings": [
+                {"operator": p.operator, "partition": p.partition, "passed": list(p.passed)}
+                for p in self.pairings
+            ],
+        }
+
+
+def combine(codes: Sequence[Codes], sizes: Sequence[int], rows: int) -> Codes:
+    """One number per row for the partitions that it falls into.
+
+    >>> combine([np.array([0, 1]), np.array([2, 0])], [2, 3], 2).tolist()
+    [2, 3]
+    """
+    cells = np.zeros(rows, np.int64)
+    for code, size in zip(codes, sizes, strict=True):
+        cells = cells * size + code
+    return cells
+
+
+def classifier_from(data: Mapping[str, Any] | None) -> Classifier | None:
+    """Read back what `to_dict` made."""
+    if data is None:
+        return None
+    if data["kind"] == "lottery":
+        return Lottery(int(data["routes"]))
+    if data["kind"] == "cells":
+        return Cells(
+            tuple(partition_from(p) for p in data["partitions"]),
+            tuple((int(cell), int(route)) for cell, route in data["table"]),
+            tuple(
+                Pairing(str(p["operator"]), int(p["partition"]), tuple(map(float, p["passed"])))
+                for p in data["pairings"]
+            ),
+        )
+    raise ValueError(f"no classifier of the kind {data['kind']!r}")

@@ -1,0 +1,507 @@
+"""Content-Learns: classes of rows are found while the data flows, each with an order of its own.
+
+P. Bizarro, S. Babu, D. DeWitt, J. Widom: Content-Based Routing: Different Plans for Different Data,
+VLDB 2005, Section 4. An operator whose selectivity depends on an attribute is paired with it; a row
+goes to the operator that drops most per cost for rows with the same attribute values.
+
+>>> from anabranch.model import Attribute, Operator, Query
+>>> learner = ContentLearns().bind(Query((Operator("a"), Operator("b")), (Attribute("x"),)))
+>>> learner.sampling().rate, learner.sampling().rows  # a first slice is profiled in full
+(1.0, 50)
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from anabranch.model import Cells, InputError, Mesh
+from anabranch.policies.base import Event, Feedback, Floats, Sampling
+from anabranch.policies.drift import RowCost, Watch
+from anabranch.policies.eddy import check_alpha
+from anabranch.policies.measured import COLD_ROWS, Measured, check_rows, check_share
+from anabranch.policies.planner import PRIOR_ROWS, Paired, Planner
+from anabranch.policies.register import Found, Register
+from anabranch.policies.trial import Trial
+from anabranch.stats import CostFit, Selectivity
+
+# Bounds on |R| when it is chosen automatically.
+LEAST_SAMPLE, MOST_SAMPLE = 150, 2_000
+# The budget may be overdrawn by the cost of so many rows, or short runs would never learn.
+CREDIT_ROWS = 50
+# Attributes used at once at most.
+MOST_IN_USE = 6
+# A new plan must be expected to save this share.
+GAIN = 0.005
+# New pairs are tried together when a round is over, or when they are expected to save this share.
+PROMISING = 0.02
+# A turn that brings no news makes the next ones rarer by this factor, down to this share of the
+# budget.
+BOREDOM, LEAST_CURIOSITY = 0.9, 0.1
+# Ordinary rows of a slice that are looked at while nothing is found, and how long.
+FREE_ROWS, CURIOUS = 1_000, 0.3
+# A pair that was tried in vain is not tried again before there are so many times the rows.
+REST = 1.5
+# Operators whose place hardly depends on the row (Section 4.4): cost relative to the median, and
+# overall selectivity.
+CHEAP, DEAR = 1 / 20, 20.0
+SELECTIVE, IDLE = 0.02, 0.98
+# Rows of a call that selectivities are updated from: more would tell no more.
+MOST_TALLIED = 2_000
+# A slice has at most this part of the rows seen so far.
+SLICES = 6
+# A plan is made anew when the worker has seen this factor of rows, or this many more.
+REPLAN_GROWTH, REPLAN_ROWS = 1.25, 50_000
+# After a drift the next one is not looked for within so many times the rows of a first profile.
+QUIET = 50
+
+
+@dataclass
+class ContentLearns(Measured):
+    """Route by content: several orders, found and dropped by what they measurably save.
+
+    Parameters
+    ----------
+    p
+        Share of the rows that is profiled, one operator at a time: they meet it first. `"auto"`
+        profiles all rows of short slices instead, as often as `budget` allows.
+    sample
+        Rows that profile an operator before its attributes are judged (|R|). `"auto"`: 150, more
+        if calls have a large fixed cost or nothing is given up by it; the evidence of earlier turns
+        counts, up to 6,000 rows.
+    partitions
+        Parts of an attribute's domain (d). `"auto"`: one per known value where there are few, else
+        equal shares of the rows, as many as the sample can tell apart and at most 64.
+    threshold
+        Gain ratio above which an attribute can be a classifier. It must also be more than chance.
+    pairs
+        Whether two attributes are tried together when no single one is a classifier.
+    alpha
+        Memory of the selectivities; see `Eddy`.
+    budget
+        Share of the work that profiling may add, with `p="auto"`.
+    first_rows
+        Rows profiled in full by all operators at the start, besides 50 that warm up; 0 for the
+        paper's way.
+
+    The paper's setting is `ContentLearns(p=0.06, sample=150, partitions=24, first_rows=0)`.
+    """
+
+    name: ClassVar[str] = "content"
+    summary: ClassVar[str] = "Content-Learns: an order per class of rows, classes found on the way"
+    uses_attributes: ClassVar[bool] = True
+    p: float | str = "auto"
+    sample: int | str = "auto"
+    partitions: int | str = "auto"
+    threshold: float = 0.001
+    pairs: bool = True
+    alpha: float = 0.999
+    budget: float = 0.003
+    first_rows: int = 50
+
+    def __post_init__(self) -> None:
+        if self.p != "auto":
+            check_share('p (or "auto")', self.p)
+        if self.sample != "auto":
+            check_rows('sample (or "auto")', self.sample)
+        if self.partitions != "auto":
+            check_rows('partitions (or "auto")', self.partitions)
+        if not 0 <= self.threshold < 1:
+            raise InputError(f"threshold is a gain ratio from 0 to below 1, got {self.threshold!r}")
+        if self.first_rows:
+            check_rows("first_rows (or 0)", self.first_rows)
+        check_alpha(self.alpha)
+        check_share("budget", self.budget)
+
+    # State ----------------------------------------------------------------------------------
+
+    def begin(self, start: Mesh | None) -> None:
+        super().begin(start)
+        count = len(self.query)
+        self._overall = [Selectivity(1, self.alpha) for _ in range(count)]  # W
+        self._register = Register(
+            self.query.attributes,
+            count,
+            None if self.partitions == "auto" else int(self.partitions),
+            0 if self.sample == "auto" else int(self.sample),
+        )
+        self._pairs: dict[int, Paired] = {}  # in use: CA and S
+        self._new: dict[int, Paired] = {}  # found, to be tried
+        self._resting: dict[tuple[int, str], int] = {}  # dropped pairs -> row of the next try
+        self._trial: Trial | None = None
+        self._trial_meshes: dict[str, Mesh] = {}
+        self._cold = COLD_ROWS
+        self._to_profile = COLD_ROWS + self.first_rows if self.first_rows and not start else 0
+        self._profiling: int | None = None  # the operator whose turn it is
+        self._turn = -1  # whose turn it was last
+        self._wanted = 0  # rows that this turn still needs
+        self._extra = 0.0  # seconds per row that it is expected to cost
+        self._allowance = 0.0  # seconds that profiling may cost now
+        self._curiosity = 1.0
+        self._judging, self._judged = RowCost(), False  # seconds that judging attributes takes
+        self._routing_cost = CostFit()
+        self._watch = Watch()
+        self._replan_at = self._quiet_until = 0
+        self._mesh = start or Mesh.single(self.query, self.query.written())
+        if start is not None:
+            self._resume(start)
+
+    def _resume(self, start: Mesh) -> None:
+        """Begin with the pairs and selectivities of a plan."""
+        for name, figures in start.figures.items():
+            known = self._overall[self.query.index(name)]
+            known.restart(LEAST_SAMPLE, figures["passed"] * LEAST_SAMPLE)
+        if not isinstance(start.classifier, Cells):
+            return
+        for pairing in start.classifier.pairings:
+            partition = start.classifier.partitions[pairing.partition]
+            rows = np.full(partition.size, PRIOR_ROWS)
+            known = Selectivity.of(rows, rows * np.array(pairing.passed), self.alpha, 0.5)
+            self._pairs[self.query.index(pairing.operator)] = Paired(partition, known)
+
+    # What to do next ------------------------------------------------------------------------
+
+    def plan(self) -> Mesh:
+        return self._mesh
+
+    def sampling(self) -> Sampling:
+        if len(self.query) < 2:
+            return Sampling()
+        if self._to_profile:
+            return Sampling.everything(len(self.query), 1.0, self._cold or self._to_profile)
+        if self._trial is not None:
+            return Sampling(rows=self._trial.slice_rows)
+        if self._profiling is None:
+            # Short slices at first, so that what is learned from one soon helps the next.
+            rows = self._cold or max(LEAST_SAMPLE, self._rows // SLICES)
+            return Sampling(self._free_rate(rows), rows=rows)
+        if self.p == "auto":
+            return Sampling(1.0, rows=self._wanted, first=self._profiling)
+        rows = max(1, round(self._wanted / float(self.p)))
+        return Sampling(float(self.p), rows=rows, first=self._profiling)
+
+    def _free_rate(self, rows: int) -> float:
+        """Share of ordinary rows to look at: it costs no evaluation while all take one route."""
+        if self._pairs or not self.query.attributes or self._curiosity < CURIOUS:
+            return 0.0
+        return min(1.0, FREE_ROWS / min(rows, max(self.slice_rows, 1.0)))
+
+    @property
+    def sample_rows(self) -> int:
+        """|R|: enough rows to judge by, and for the fixed cost of calls to be small."""
+        if self.sample != "auto":
+            return int(self.sample)
+        each = sum(cost.fit.per_row for cost in self._fits)
+        enough = 10 * self._fixed() / each if each > 0 else 0.0
+        return int(np.clip(enough, LEAST_SAMPLE, MOST_SAMPLE))
+
+    def _fixed(self) -> float:
+        """Seconds that calling every operator once costs, whatever the rows."""
+        return sum(cost.fit.fixed for cost in self._fits)
+
+    # What is learned ------------------------------------------------------------------------
+
+    def observe(self, feedback: Feedback) -> tuple[Event, ...]:
+        if not feedback.rows or len(self.query) < 2:
+            return ()
+        self.measure(feedback)
+        self._tally(feedback)
+        self._pay(feedback)
+        self._cold = max(0, self._cold - feedback.rows)
+        if self._to_profile:
+            return self._profile_all(feedback)
+        if self._trial is not None:
+            return self._try(self._trial, feedback)
+        if self._profiling is not None:
+            return self._profile(self._profiling, feedback)
+        return self._follow(feedback)
+
+    def _tally(self, feedback: Feedback) -> None:
+        """Update W and S with what the operators passed."""
+        for call in feedback.calls:
+            self._overall[call.operator].update(np.array([call.rows]), np.array([call.passed]))
+        classifier = self._mesh.classifier
+        if not isinstance(classifier, Cells) or not feedback.codes:
+            return
+        self._routing_cost.age(0.95)
+        self._routing_cost.update(feedback.rows, feedback.routing)
+        places = {self.query.index(p.operator): p.partition for p in classifier.pairings}
+        known = self._known()
+        for visit in feedback.visits:
+            if visit.operator not in places or visit.operator not in known:
+                continue
+            stride = max(1, len(visit.rows) // MOST_TALLIED)
+            codes = feedback.codes[places[visit.operator]][visit.rows[::stride]]
+            selectivity = known[visit.operator].selectivity
+            passed = codes[visit.passed[::stride]]
+            size = selectivity.partitions
+            selectivity.update(
+                np.bincount(codes, minlength=size), np.bincount(passed, minlength=size)
+            )
+
+    def _pay(self, feedback: Feedback) -> None:
+        """What learning took is taken off the allowance."""
+        self._allowance -= feedback.learning
+        if self._judged:
+            self._judging.update(1, feedback.learning, memory=0.8)
+        self._judged = False
+
+    def _known(self) -> dict[int, Paired]:
+        return {**self._pairs, **self._new}
+
+    def _collect(self, feedback: Feedback, operators: Collection[int]) -> None:
+        """Register the profiled rows for these operators."""
+        rows = feedback.profiled
+        columns = [feedback.values(a.name)[rows] for a in self.query.attributes]
+        values = np.column_stack(columns) if columns else np.zeros((len(rows), 0))
+        met = np.zeros(feedback.passed.shape, bool)
+        chosen = list(operators)
+        met[:, chosen] = feedback.passed[:, chosen] | feedback.dropped[:, chosen]
+        used = {paired.partition for paired in self._known().values()}
+        self._register.update(values, feedback.passed, met, used)
+
+    # The first profile ----------------------------------------------------------------------
+
+    def _profile_all(self, feedback: Feedback) -> tuple[Event, ...]:
+        self._collect(feedback, range(len(self.query)))
+        self._to_profile = max(0, self._to_profile - feedback.rows)
+        if self._to_profile:
+            return ()
+        for operator, overall in enumerate(self._overall):
+            rows = self._register.rows(operator)
+            if rows:
+                overall.restart(rows, rows * self._register.passed(operator))
+        self._watch = Watch()
+        events = self._judge(self._search(range(len(self.query))))
+        return (*events, *self._try_new())
+
+    # Judging attributes ---------------------------------------------------------------------
+
+    def _search(self, operators: Collection[int]) -> dict[int, Found | None]:
+        """The best classifier of each of these operators."""
+        self._judged = True
+        worth = [o for o in operators if not self._idle(o)]
+        found = dict.fromkeys(operators, None) | {
+            o: self._register.best(o, self.threshold, pairs=False) for o in worth
+        }
+        familiar = {paired.partition.attributes for paired in self._known().values()}
+        familiar |= {f.partition.attributes for f in found.values() if f}
+        for operator in worth:
+            if found[operator] is None:
+                found[operator] = self._register.best(
+                    operator, self.threshold, self.pairs, familiar
+                )
+        return found
+
+    def _idle(self, operator: int) -> bool:
+        """Whether its place hardly depends on the row: cheap, dear, selective, or never so."""
+        costs = self.costs()
+        relative = costs[operator] / float(np.median(costs))
+        share = self._register.passed(operator)
+        return not (CHEAP <= relative <= DEAR and SELECTIVE <= share <= IDLE)
+
+    def _worth(self) -> list[int]:
+        """Operators whose place may depend on the row."""
+        return [o for o in range(len(self.query)) if not self._idle(o)]
+
+    def _judge(self, found: Mapping[int, Found | None]) -> tuple[Event, ...]:
+        """New classifiers are noted, to be tried; lost ones are dropped."""
+        events, dropped = [], []
+        before = set(self._new)
+        for operator, best in found.items():
+            name, told = self.query.names[operator], str(best.partition) if best else ""
+            ratio = best.ratio if best else 0.0
+            events.append(Event("profile", self._rows, operator=name, attribute=told, gain=ratio))
+            old = self._pairs.get(operator)
+            if best and old and old.partition.attributes == best.partition.attributes:
+                if old.partition != best.partition:  # its values are no longer what they were
+                    self._pairs[operator] = self._paired(operator, best)
+                continue
+            self._new.pop(operator, None)
+            if old is not None:
+                del self._pairs[operator]
+                dropped.append(self._told("drop", operator, old))
+            if best and self._resting.get((operator, told), 0) <= self._rows:
+                self._note(operator, self._paired(operator, best))
+        news = dropped or set(self._new) - before
+        self._curiosity = 1.0 if news else max(LEAST_CURIOSITY, BOREDOM * self._curiosity)
+        return (*events, *dropped)
+
+    def _paired(self, operator: int, found: Found) -> Paired:
+        prior = float(self._overall[operator].get()[0])
+        known = Selectivity.of(found.rows_in, found.rows_out, self.alpha, prior)
+        return Paired(found.partition, known)
+
+    def _note(self, operator: int, paired: Paired) -> None:
+        """Remember a pair for the next trial, unless too many attributes would be in use."""
+        used = {p.partition for p in self._known().values()} | {paired.partition}
+        if len(used) <= MOST_IN_USE:
+            self._new[operator] = paired
+
+    def _told(
+        self, kind: str, operator: int, paired: Paired, before: float = 0.0, after: float = 0.0
+    ) -> Event:
+        return Event(
+            kind,
+            self._rows,
+            cost_before=before,
+            cost_after=after,
+            operator=self.query.names[operator],
+            attribute=str(paired.partition),
+        )
+
+    # Keep or drop ---------------------------------------------------------------------------
+
+    def _try_new(self) -> tuple[Event, ...]:
+        """Begin to measure with and without the pairs noted, if they would change a route."""
+        planner = self._planner()
+        with_it, without = planner.build(self._known()), planner.build(self._pairs)
+        if not self._new or len(with_it.routes) == len(without.routes) == 1:
+            self._new = {}
+            return self._install(without)
+        self._trial = Trial()
+        self._trial_meshes = {"with": with_it, "without": without}
+        return self._install(with_it)
+
+    def _promising(self) -> bool:
+        """Whether the pairs noted are expected to save enough for a short trial to show it."""
+        planner, known = self._planner(), self._known()
+        now = planner.expected(planner.build(self._pairs), known)
+        return planner.expected(planner.build(known), known) < (1 - PROMISING) * now
+
+    def _try(self, trial: Trial, feedback: Feedback) -> tuple[Event, ...]:
+        charge = self._routing_cost.get(self.slice_rows) or 0.0
+        trial.update(feedback.rows, self._cost_of(feedback), charge)
+        if trial.kept is None:
+            self._mesh = self._trial_meshes[trial.turn]
+            return ()
+        measured = trial.without.mean, trial.with_it.mean
+        kind = "keep" if trial.kept else "drop"
+        events = [self._told(kind, o, paired, *measured) for o, paired in self._new.items()]
+        if trial.kept:
+            self._pairs |= self._new
+        else:
+            tried = [(o, str(paired.partition)) for o, paired in self._new.items()]
+            self._resting |= dict.fromkeys(tried, round(REST * self._rows))
+        self._new, self._trial, self._trial_meshes = {}, None, {}
+        self._watch = Watch()
+        return (*events, *self._install(self._planner().build(self._pairs)))
+
+    def _cost_of(self, feedback: Feedback) -> float:
+        """Seconds per row by the measured cost of operators; what profiling added left out."""
+        costs = self.costs()
+        work = sum((call.rows - call.extra) * costs[call.operator] for call in feedback.calls)
+        return float(work) / feedback.rows
+
+    # Round-robin profiling ------------------------------------------------------------------
+
+    def _begin_turn(self) -> None:
+        """Profile the next operator that is worth it; its pair is not used meanwhile."""
+        worth = self._worth()
+        if not self.query.attributes or not worth:
+            return
+        operator = next((o for o in worth if o > self._turn), worth[0])
+        rows = self._affordable(operator)
+        if rows < self.sample_rows:
+            return
+        self._turn = self._profiling = operator
+        self._wanted = rows
+        if self.sample != "auto":
+            self._register.clear(operator)
+        others = {o: paired for o, paired in self._pairs.items() if o != operator}
+        if len(others) < len(self._pairs):
+            self._mesh = self._planner().build(others)
+
+    def _affordable(self, operator: int) -> int:
+        """Rows that may profile an operator now, by what that is expected to cost.
+
+        What a turn did cost beyond the usual is lost in the noise of so few rows.
+        """
+        if self.p != "auto":
+            return self.sample_rows
+        planner, known = self._planner(), self._known()
+        usual = planner.expected(self._mesh, known)
+        self._extra = max(0.0, planner.expected(self._mesh, known, operator) - usual)
+        most = self.sample_rows
+        purse = self._allowance + CREDIT_ROWS * usual - self._judging.mean
+        if self._pairs:  # a slice of its own, as short as can be
+            purse -= self._fixed()
+        else:  # nothing is given up meanwhile: as long as any slice
+            most = max(most, self._rows // SLICES)
+        return int(min(most, max(purse, 0.0) / max(self._extra, self.budget / 10 * usual)))
+
+    def _profile(self, operator: int, feedback: Feedback) -> tuple[Event, ...]:
+        # As long as all rows take one route, those that get further tell of other operators, too.
+        self._collect(feedback, [operator] if self._pairs else range(len(self.query)))
+        self._allowance -= self._extra * feedback.rows + (self._fixed() if self._pairs else 0.0)
+        self._wanted -= len(feedback.profiled)
+        if self._wanted > 0:
+            return ()
+        self._profiling = None
+        found = self._search([operator])
+        if found[operator] is not None and operator not in self._pairs:
+            found = self._search(self._worth())  # what is news for one may be so for others
+        events = self._judge(found)
+        last = operator == max(self._worth(), default=operator)
+        if self._new and (last or self._promising()):
+            return (*events, *self._try_new())
+        events += self._install(self._planner().build(self._pairs))
+        if not self._pairs:
+            self._begin_turn()
+        return events
+
+    # Ordinary rows --------------------------------------------------------------------------
+
+    def _follow(self, feedback: Feedback) -> tuple[Event, ...]:
+        """Is the plan still right, is the next turn due?"""
+        if len(feedback.profiled):
+            self._collect(feedback, range(len(self.query)))
+        self._allowance += self._curiosity * self.budget * feedback.spent
+        if self._watch.update(feedback.rows, self._cost_of(feedback)):
+            if self._rows >= self._quiet_until:
+                return self._start_over()
+            self._watch = Watch()
+        events: tuple[Event, ...] = ()
+        if self._rows >= self._replan_at:
+            events = self._replan()
+        self._begin_turn()
+        return events
+
+    def _start_over(self) -> tuple[Event, ...]:
+        """The data is not what it was: profile all operators again, pairs unused meanwhile."""
+        before, after = self._watch.usual.mean, self._watch.risen_to
+        self._register.clear()
+        self._resting.clear()
+        self._curiosity = 1.0
+        self._to_profile = COLD_ROWS + (self.first_rows or LEAST_SAMPLE)
+        self._quiet_until = self._rows + QUIET * self._to_profile
+        drift = Event("drift", self._rows, cost_before=before, cost_after=after)
+        return (drift, *self._install(self._planner().build({})))
+
+    # Plans ----------------------------------------------------------------------------------
+
+    def _replan(self) -> tuple[Event, ...]:
+        """A plan by the newest selectivities, if it is expected to be better."""
+        self._replan_at = min(round(REPLAN_GROWTH * self._rows), self._rows + REPLAN_ROWS)
+        planner, known = self._planner(), self._known()
+        mesh = planner.build(self._pairs)
+        if planner.expected(mesh, known) <= (1 - GAIN) * planner.expected(self._mesh, known):
+            return self._install(mesh)
+        return ()
+
+    def _planner(self) -> Planner:
+        # A further route means calls for a further group of rows, spread over a batch.
+        overhead = self._fixed() / 2 / max(self.slice_rows, 1.0)
+        return Planner(self.query, self._register, self._passed(), self.costs(), overhead)
+
+    def _passed(self) -> Floats:
+        return np.array([float(selectivity.get()[0]) for selectivity in self._overall])
+
+    def _install(self, mesh: Mesh) -> tuple[Event, ...]:
+        before, self._mesh = self._mesh, mesh
+        orders = before.routes[0].order, mesh.routes[0].order
+        if orders[0] == orders[1] and len(before.routes) == len(mesh.routes):
+            return ()
+        expected = self._planner().expected(mesh, self._known())
+        return (Event("switch", self._rows, *orders, self._watch.usual.mean, expected),)

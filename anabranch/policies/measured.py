@@ -1,0 +1,79 @@
+"""What all policies share that measure: rows seen, costs of operators, the usual slice."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anabranch.model import InputError, Mesh, Operator, Route
+from anabranch.policies.base import Feedback, Policy
+from anabranch.stats import OperatorCost
+
+# A first call may load a model or compile a regex: its rows count, its time does not. So the first
+# slice is a small one.
+COLD_ROWS = 50
+# Old timings fade by this factor per slice of rows, so that a cost that drifts is noticed
+# within some tens of batches while one slow call does not turn the order.
+COST_MEMORY = 0.95
+
+
+@dataclass
+class Measured(Policy):
+    """A policy that orders by measured costs."""
+
+    def begin(self, start: Mesh | None) -> None:
+        self._fits = [OperatorCost() for _ in self.query.operators]
+        self._priors = _priors(self.query.operators, start)
+        self._rows = 0
+        self._sizes = (0.0, 0.0)  # sums of rows and of rows times batch, fading
+        self._called: set[int] = set()
+
+    def measure(self, feedback: Feedback) -> None:
+        """Take in the timed calls of a slice."""
+        self._rows += feedback.rows
+        # Slices are short at the start only: the batch tells how large they will be.
+        size = max(feedback.rows, feedback.batch)
+        self._sizes = (
+            COST_MEMORY * self._sizes[0] + feedback.rows,
+            COST_MEMORY * self._sizes[1] + feedback.rows * size,
+        )
+        for call in feedback.calls:
+            if call.operator in self._called:
+                self._fits[call.operator].age(COST_MEMORY)
+                self._fits[call.operator].update(call.rows, call.seconds, call.busy)
+        self._called |= {call.operator for call in feedback.calls}
+
+    @property
+    def slice_rows(self) -> float:
+        """The size of the batch that a row finds itself in: a short tail hardly counts."""
+        return self._sizes[1] / max(self._sizes[0], 1.0)
+
+    def costs(self) -> NDArray[np.float64]:
+        """Seconds per row of each operator: measured, else the prior, else their mean."""
+        known = [
+            fit.get(self.slice_rows) or prior
+            for fit, prior in zip(self._fits, self._priors, strict=True)
+        ]
+        measured = [cost for cost in known if cost is not None]
+        mean = float(np.mean(measured)) if measured else 1.0
+        return np.array([mean if cost is None else cost for cost in known]).clip(1e-12)
+
+    def names(self, order: tuple[int, ...]) -> tuple[str, ...]:
+        return Route.of(self.query, order).order
+
+
+def _priors(operators: tuple[Operator, ...], start: Mesh | None) -> list[float | None]:
+    figures = start.figures if start else {}
+    return [figures.get(o.name, {}).get("cost") or o.cost for o in operators]
+
+
+def check_share(name: str, value: object) -> None:
+    """Refuse a share outside (0, 1]."""
+    if not isinstance(value, int | float) or not 0 < value <= 1:
+        raise InputError(f"{name} is a share above 0 and at most 1, got {value!r}")
+
+
+def check_rows(name: str, value: object) -> None:
+    """Refuse a count below 1."""
+    if not isinstance(value, int) or value < 1:
+        raise InputError(f"{name} is a number of rows, at least 1, got {value!r}")

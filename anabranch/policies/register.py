@@ -1,0 +1,244 @@
+"""What profiling has found so far: which attribute tells most about which operator.
+
+Content-based routing, Sections 3 and 4.1. The best classifier attribute of an operator is the one
+with the greatest gain ratio, if that is above the threshold and more than chance would give. When
+no single attribute is, pairs of attributes are tried.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anabranch.model import Attribute, Partition, combine, pair_of
+from anabranch.model.attribute import SPECIAL
+from anabranch.stats import InOut, is_stale, partition_by, pruned
+from anabranch.stats.gain import gain_ratio, information_gain, outlier, surprise
+from anabranch.stats.in_out import count
+from anabranch.stats.partitioner import MOST_PARTITIONS
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+Bits = NDArray[np.bool_]
+Names = tuple[str, ...]
+
+# The chance of taking one of an operator's attributes for a classifier when none is, each time.
+FALSE_ALARM = 0.0003
+# The same for attributes that other operators are routed by: one more costs nothing to classify by.
+FAMILIAR_ALARM = 0.9
+# Of the attributes that tell something, those count that tell at least this share of the most: a
+# nearly constant attribute has a great gain ratio over next to no gain.
+RELEVANT = 0.5
+# Attributes that are tried in pairs, and partitions of each of a pair.
+PAIRED = 12
+COARSE = 8
+# Rows below which nothing is judged, and rows per partition that make a table dense enough.
+LEAST_ROWS = 100
+ROWS_PER_CELL = 8
+# Profiled rows kept with their values, to choose partitions by and to try pairs on.
+KEPT_ROWS = 1_500
+# Rows taken from one slice: more would tell little more.
+MOST_TAKEN = 1_500
+# Partitions are chosen anew when there are so many times the rows they were chosen by.
+REBUILD = 4
+
+
+@dataclass(frozen=True)
+class Found:
+    """A partition that tells something about an operator; In and Out over it."""
+
+    partition: Partition
+    ratio: float
+    rows_in: Floats
+    rows_out: Floats
+
+
+class Register:
+    """Profiled rows of all operators, counted by the partitions of every attribute.
+
+    Examples
+    --------
+    >>> random = np.random.default_rng(0)
+    >>> values = random.integers(0, 4, (800, 2)).astype(float)
+    >>> odd = values.sum(axis=1) % 2 == 1  # neither attribute alone tells anything
+    >>> chances = np.column_stack([
+    ...     np.where(values[:, 1] == 2, 0.1, 0.9), np.full(800, 0.5), np.where(odd, 0.1, 0.9)])
+    >>> register = Register((Attribute("a"), Attribute("b")), operators=3, partitions=None)
+    >>> register.update(values, random.random((800, 3)) < chances, np.ones((800, 3), bool))
+    >>> [str(f.partition) if f else None for f in (register.best(o, 0.001) for o in range(3))]
+    ['b', None, 'a, b']
+    """
+
+    def __init__(
+        self, attributes: Sequence[Attribute], operators: int, partitions: int | None, size: int = 0
+    ) -> None:
+        self.attributes = tuple(attributes)
+        self._partitions = partitions
+        width = max(MOST_PARTITIONS + 1, partitions or 0) + SPECIAL
+        sizes = {"size": size} if size else {}
+        self._counts = [InOut(len(attributes), width, **sizes) for _ in range(operators)]
+        self._kept = min(KEPT_ROWS, size or KEPT_ROWS)
+        self._chosen: list[Partition | None] = [None] * len(attributes)
+        self.pruned: dict[str, str] = {}
+        self._rebuild_at = 0
+        self._seen = 0
+        self.clear()
+
+    def clear(self, operator: int | None = None) -> None:
+        """Forget what was found about an operator, or about all."""
+        for place, counts in enumerate(self._counts):
+            if operator is None or operator == place:
+                counts.clear()
+        if operator is None:
+            self._values = np.zeros((0, len(self.attributes)))
+            self._passed = np.zeros((0, len(self._counts)), bool)
+            self._met = self._passed
+            self._rebuild_at = self._seen = 0
+
+    def rows(self, operator: int) -> float:
+        return self._counts[operator].rows
+
+    def passed(self, operator: int) -> float:
+        """Share of the profiled rows that an operator passed; 0.5 before there are any."""
+        counts = self._counts[operator]
+        return counts.passed / counts.rows if counts.rows else 0.5
+
+    def update(
+        self, values: Floats, passed: Bits, met: Bits, used: Collection[Partition] = ()
+    ) -> None:
+        """Add profiled rows: their attributes, and what the operators that they met made of them."""
+        stride = -(-len(values) // MOST_TAKEN) or 1
+        values, passed, met = values[::stride], passed[::stride], met[::stride]
+        self._values = np.concatenate([self._values, values])[-self._kept :]
+        self._passed = np.concatenate([self._passed, passed])[-self._kept :]
+        self._met = np.concatenate([self._met, met])[-self._kept :]
+        self._seen += len(values)
+        codes = self._codes(values)
+        for operator, counts in enumerate(self._counts):
+            rows = met[:, operator]
+            if rows.any():
+                counts.update(codes[rows], passed[rows, operator])
+        self._refresh(used, len(values))
+
+    def _codes(self, values: Floats) -> Codes:
+        columns = [
+            np.zeros(len(values), np.int64) if part is None else part.code([values[:, place]])
+            for place, part in enumerate(self._chosen)
+        ]
+        return np.column_stack(columns) if columns else np.zeros((len(values), 0), np.int64)
+
+    def _refresh(self, used: Collection[Partition], fresh: int) -> None:
+        """Choose partitions by the rows kept, where it is time or the old ones no longer fit."""
+        due = self._seen >= max(self._rebuild_at, LEAST_ROWS)
+        if due:
+            self._rebuild_at = REBUILD * self._seen
+        for place, attribute in enumerate(self.attributes):
+            column, old = self._values[:, place], self._chosen[place]
+            stale = old is not None and is_stale(old, column[-fresh:])
+            if not stale and (not due or old in used):
+                continue
+            reason = pruned(attribute, column)
+            self.pruned.pop(attribute.name, None)
+            self._chosen[place] = None
+            if reason is not None:
+                self.pruned[attribute.name] = reason
+                continue
+            part = partition_by(attribute, column, self._partitions)
+            self._chosen[place] = part
+            if part != old:
+                self._recount(place, part.code([column]))
+
+    def _recount(self, place: int, codes: Codes) -> None:
+        for operator, counts in enumerate(self._counts):
+            met = self._met[:, operator]
+            counts.recount(place, codes[met], self._passed[met, operator])
+
+    def best(
+        self, operator: int, threshold: float, pairs: bool = True, familiar: Collection[Names] = ()
+    ) -> Found | None:
+        """The best classifier of an operator; None if there is none.
+
+        Less evidence is asked of `familiar` attributes, which other operators are routed by.
+        """
+        counts = self._counts[operator]
+        if counts.rows < LEAST_ROWS or not 0 < counts.passed < counts.rows:
+            return None
+        known = [i for i, part in enumerate(self._chosen) if part is not None]
+        found = self._among(operator, known, threshold, FALSE_ALARM)
+        if found is None and familiar:
+            near = [i for i in known if (self.attributes[i].name,) in familiar]
+            found = self._among(operator, near, threshold, FAMILIAR_ALARM)
+        if found is None and pairs:
+            found = self._best_pair(operator, known[:PAIRED], threshold)
+        return found
+
+    def _among(
+        self, operator: int, places: list[int], threshold: float, alarm: float
+    ) -> Found | None:
+        rows_in, rows_out = self._counts[operator].get()
+        parts = [part for i in places if (part := self._chosen[i]) is not None]
+        return _best(parts, rows_in[places], rows_out[places], threshold, alarm)
+
+    def _best_pair(self, operator: int, places: list[int], threshold: float) -> Found | None:
+        met = self._met[:, operator]
+        values, passed = self._values[met], self._passed[met, operator]
+        if len(places) < 2 or len(passed) < LEAST_ROWS:
+            return None
+        coarse = [self._coarse(place, values) for place in places]
+        parts = [pair_of(a, b) for (a, _), (b, _) in combinations(coarse, 2)]
+        codes = [a * q.size + b for (_, a), (q, b) in combinations(coarse, 2)]
+        width = max(part.size for part in parts)
+        table = np.column_stack(codes)
+        return _best(
+            parts, count(table, width), count(table[passed], width), threshold, FALSE_ALARM
+        )
+
+    def _coarse(self, place: int, values: Floats) -> tuple[Partition, Codes]:
+        part, column = self._chosen[place], values[:, place]
+        assert part is not None
+        if part.regular > COARSE + 1:
+            few = column[:: max(1, len(column) // (10 * COARSE))]
+            part = partition_by(self.attributes[place], few, None)
+        return part, part.code([column])
+
+    def cells(self, partitions: Sequence[Partition], most: int) -> tuple[Codes, Codes, Codes]:
+        """The most frequent cells of the rows kept, their rows, and their partitions."""
+        none = np.zeros(0, np.int64)
+        if not partitions or not len(self._values):
+            return none, none, none
+        places = {attribute.name: i for i, attribute in enumerate(self.attributes)}
+        codes = [p.code([self._values[:, places[a]] for a in p.attributes]) for p in partitions]
+        cells = combine(codes, [p.size for p in partitions], len(self._values))
+        known, first, rows = np.unique(cells, return_index=True, return_counts=True)
+        kept = np.sort(np.argsort(-rows, kind="stable")[:most])
+        return known[kept], rows[kept].astype(np.int64), np.column_stack(codes)[first[kept]]
+
+
+def _level(alarm: float, tests: int) -> float:
+    """Standard deviations that chance alone exceeds in none of that many tests, but rarely."""
+    return NormalDist().inv_cdf(1 - alarm / max(tests, 1))
+
+
+def _best(
+    parts: Sequence[Partition], rows_in: Floats, rows_out: Floats, threshold: float, alarm: float
+) -> Found | None:
+    """Of these partitions the one with the greatest gain ratio that is not by chance."""
+    if not parts:
+        return None
+    filled = (rows_in > 0).sum(axis=1)
+    telling = surprise(rows_in, rows_out) > _level(alarm, len(parts))
+    single = [_level(alarm, 2 * len(parts) * int(cells)) for cells in filled]
+    telling |= outlier(rows_in, rows_out) > single
+    # Sparse tables look surprising by themselves.
+    telling &= filled * ROWS_PER_CELL <= rows_in.sum(axis=1)
+    ratio, gain = gain_ratio(rows_in, rows_out), information_gain(rows_in, rows_out)
+    telling &= ratio > threshold
+    if not telling.any():
+        return None
+    telling &= gain >= RELEVANT * gain[telling].max()
+    best = int(np.where(telling, ratio, -1.0).argmax())
+    size = parts[best].size
+    return Found(parts[best], float(ratio[best]), rows_in[best, :size], rows_out[best, :size])
