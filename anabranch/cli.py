@@ -91,5 +91,25 @@ def filters(workloads: tuple[str, ...], rows: int, repeat: int, output: Path) ->
     bench_filters(workloads, rows, repeat, output, _wide())
 
 
+@bench.command()
+@click.argument("figures", nargs=-1)
+@click.option("--rows", default=100_000, show_default=True, type=click.IntRange(min=1000))
+@click.option("--streams", default=50, show_default=True, type=click.IntRange(min=1))
+@click.option("--repeat", default=5, show_default=True, type=click.IntRange(min=1))
+@click.option(
+    "--output",
+    default="artifacts/content",
+    show_default=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="folder for the data, the pictures and the page",
+)
+def content(figures: tuple[str, ...], rows: int, streams: int, repeat: int, output: Path) -> None:
+    """Content-based routing: the paper's figures, ours beside them."""
+    from anabranch.bench.content import bench_content
+    from anabranch.bench.content_replay import Size
+
+    bench_content(figures, Size(rows, streams), repeat, output, _wide())
+
+
 if __name__ == "__main__":
     main()

@@ -88,6 +88,7 @@ class Ledger:
     rows_in: int = 0
     rows_out: int = 0
     times: Times = field(default_factory=Times)
+    cpu: float = 0.0  # processor seconds of the worker, if its host tells
     switches: int = 0
     routes: Counter[Route] = field(default_factory=Counter)
     routing: Counter[tuple[int, str]] = field(default_factory=Counter)
@@ -133,6 +134,7 @@ class Ledger:
             self.rows_in + other.rows_in,
             self.rows_out + other.rows_out,
             self.times.merge(other.times),
+            self.cpu + other.cpu,
             self.switches + other.switches,
             self.routes.copy(),
             self.routing + other.routing,
@@ -150,6 +152,7 @@ class Ledger:
             "operators": [list(tally.get()) for tally in self.operators],
             "rows": [self.rows_in, self.rows_out],
             "times": list(self.times.get()),
+            "cpu": self.cpu,
             "switches": self.switches,
             "routes": [[list(route), rows] for route, rows in self.routes.items()],
             "routing": [[*key, rows] for key, rows in self.routing.items() if rows],
@@ -165,6 +168,7 @@ class Ledger:
             rows_in=data["rows"][0],
             rows_out=data["rows"][1],
             times=Times(*data["times"]),
+            cpu=data["cpu"],
             switches=data["switches"],
             routes=Counter({tuple(route): rows for route, rows in data["routes"]}),
             routing=Counter({(operator, by): rows for operator, by, rows in data["routing"]}),

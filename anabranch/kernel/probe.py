@@ -49,12 +49,16 @@ class KeyIndex:
 
 def _find(index: pd.Index, values: NDArray[Any], present: Mask) -> NDArray[np.int64]:
     """The place of each value in the index, -1 where it is not there or not present."""
+    if values.dtype == index.dtype and values.dtype != object and present.all():
+        return np.asarray(index.get_indexer(values), np.int64)
     places = np.full(len(values), -1, np.int64)
     places[present] = index.get_indexer(pd.Index(values[present], dtype=index.dtype))
     return places
 
 
 def _valid(column: pa.Array) -> Mask:
+    if not column.null_count:
+        return np.ones(len(column), bool)
     return np.asarray(column.is_valid().to_numpy(zero_copy_only=False), bool)
 
 
@@ -69,8 +73,9 @@ def _values(column: pa.Array) -> NDArray[Any]:
         width = pa.int32() if kind.bit_width == 32 else pa.int64()
         column = column.cast(width).cast(pa.int64())
     if pa.types.is_integer(column.type) or pa.types.is_boolean(column.type):
-        filled = column.fill_null(0 if pa.types.is_integer(column.type) else False)
-        return np.asarray(filled.to_numpy(zero_copy_only=False).astype(np.int64))
+        if column.null_count:
+            column = column.fill_null(0 if pa.types.is_integer(column.type) else False)
+        return np.asarray(column.to_numpy(zero_copy_only=False), np.int64)
     if pa.types.is_floating(kind):
         return np.asarray(column.fill_null(0.0).to_numpy(zero_copy_only=False) + 0.0)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):

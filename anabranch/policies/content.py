@@ -10,21 +10,22 @@ goes to the operator that drops most per cost for rows with the same attribute v
 (1.0, 50)
 """
 
-from collections.abc import Collection, Mapping
+from collections import deque
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from anabranch.model import Cells, InputError, Mesh
-from anabranch.policies.base import Event, Feedback, Floats, Sampling
+from anabranch.policies.base import Event, Feedback, Floats, Rows, Sampling, Visit
 from anabranch.policies.drift import RowCost, Watch
 from anabranch.policies.eddy import check_alpha
 from anabranch.policies.measured import COLD_ROWS, Measured, check_rows, check_share
 from anabranch.policies.planner import PRIOR_ROWS, Paired, Planner
 from anabranch.policies.register import Found, Register
 from anabranch.policies.trial import Trial
-from anabranch.stats import CostFit, Selectivity
+from anabranch.stats import Selectivity
 
 # Bounds on |R| when it is chosen automatically.
 LEAST_SAMPLE, MOST_SAMPLE = 150, 2_000
@@ -47,12 +48,17 @@ REST = 1.5
 # overall selectivity.
 CHEAP, DEAR = 1 / 20, 20.0
 SELECTIVE, IDLE = 0.02, 0.98
+# Calls per batch that a further route adds; rusters that wait for one operator share a call.
+CALLS_PER_ROUTE = 1
 # Rows of a call that selectivities are updated from: more would tell no more.
 MOST_TALLIED = 2_000
-# A slice has at most this part of the rows seen so far.
-SLICES = 6
+# A slice has at most this part of the rows seen so far, unless operators are so cheap that it would
+# be over in less than so many times what comes with every slice.
+SLICES, PATIENCE = 4, 3
 # A plan is made anew when the worker has seen this factor of rows, or this many more.
-REPLAN_GROWTH, REPLAN_ROWS = 1.25, 50_000
+REPLAN_GROWTH, REPLAN_ROWS = 1.25, 20_000
+# Seconds to classify one more row, by which what a short slice took is scaled to a batch.
+CLASSIFYING = 7e-8
 # After a drift the next one is not looked for within so many times the rows of a first profile.
 QUIET = 50
 
@@ -138,9 +144,11 @@ class ContentLearns(Measured):
         self._wanted = 0  # rows that this turn still needs
         self._extra = 0.0  # seconds per row that it is expected to cost
         self._allowance = 0.0  # seconds that profiling may cost now
+        self._cost = 0.0  # seconds per row of the last slice
+        self._learning = 0.0  # seconds that learning from a slice takes
         self._curiosity = 1.0
         self._judging, self._judged = RowCost(), False  # seconds that judging attributes takes
-        self._routing_cost = CostFit()
+        self._routing = deque([(0, 0.0)] * 3, maxlen=9)  # rows classified, and the seconds it took
         self._watch = Watch()
         self._replan_at = self._quiet_until = 0
         self._mesh = start or Mesh.single(self.query, self.query.written())
@@ -174,12 +182,17 @@ class ContentLearns(Measured):
             return Sampling(rows=self._trial.slice_rows)
         if self._profiling is None:
             # Short slices at first, so that what is learned from one soon helps the next.
-            rows = self._cold or max(LEAST_SAMPLE, self._rows // SLICES)
+            rows = self._cold or max(LEAST_SAMPLE, self._rows // SLICES, self._worthwhile())
             return Sampling(self._free_rate(rows), rows=rows)
         if self.p == "auto":
             return Sampling(1.0, rows=self._wanted, first=self._profiling)
         rows = max(1, round(self._wanted / float(self.p)))
         return Sampling(float(self.p), rows=rows, first=self._profiling)
+
+    def _worthwhile(self) -> int:
+        """Rows of a slice that take longer than what comes with every slice."""
+        by_slice = self._fixed() + self._learning
+        return int(PATIENCE * by_slice / self._cost) if self._cost > 0 else 0
 
     def _free_rate(self, rows: int) -> float:
         """Share of ordinary rows to look at: it costs no evaluation while all take one route."""
@@ -206,9 +219,11 @@ class ContentLearns(Measured):
         if not feedback.rows or len(self.query) < 2:
             return ()
         self.measure(feedback)
+        self._costs = self.cautious_costs()
         self._tally(feedback)
         self._pay(feedback)
         self._cold = max(0, self._cold - feedback.rows)
+        self._cost = self._cost_of(feedback)
         if self._to_profile:
             return self._profile_all(feedback)
         if self._trial is not None:
@@ -224,25 +239,19 @@ class ContentLearns(Measured):
         classifier = self._mesh.classifier
         if not isinstance(classifier, Cells) or not feedback.codes:
             return
-        self._routing_cost.age(0.95)
-        self._routing_cost.update(feedback.rows, feedback.routing)
-        places = {self.query.index(p.operator): p.partition for p in classifier.pairings}
+        self._routing.append((feedback.rows, feedback.routing))
         known = self._known()
-        for visit in feedback.visits:
-            if visit.operator not in places or visit.operator not in known:
-                continue
-            stride = max(1, len(visit.rows) // MOST_TALLIED)
-            codes = feedback.codes[places[visit.operator]][visit.rows[::stride]]
-            selectivity = known[visit.operator].selectivity
-            passed = codes[visit.passed[::stride]]
-            size = selectivity.partitions
-            selectivity.update(
-                np.bincount(codes, minlength=size), np.bincount(passed, minlength=size)
-            )
+        for pairing in classifier.pairings:
+            operator = self.query.index(pairing.operator)
+            visits = [visit for visit in feedback.visits if visit.operator == operator]
+            if visits and operator in known:
+                codes = feedback.codes[pairing.partition]
+                _tally_visits(known[operator].selectivity, visits, codes)
 
     def _pay(self, feedback: Feedback) -> None:
         """What learning took is taken off the allowance."""
         self._allowance -= feedback.learning
+        self._learning += 0.3 * (feedback.learning - self._learning)
         if self._judged:
             self._judging.update(1, feedback.learning, memory=0.8)
         self._judged = False
@@ -296,8 +305,7 @@ class ContentLearns(Measured):
 
     def _idle(self, operator: int) -> bool:
         """Whether its place hardly depends on the row: cheap, dear, selective, or never so."""
-        costs = self.costs()
-        relative = costs[operator] / float(np.median(costs))
+        relative = self._costs[operator] / float(np.median(self._costs))
         share = self._register.passed(operator)
         return not (CHEAP <= relative <= DEAR and SELECTIVE <= share <= IDLE)
 
@@ -371,8 +379,7 @@ class ContentLearns(Measured):
         return planner.expected(planner.build(known), known) < (1 - PROMISING) * now
 
     def _try(self, trial: Trial, feedback: Feedback) -> tuple[Event, ...]:
-        charge = self._routing_cost.get(self.slice_rows) or 0.0
-        trial.update(feedback.rows, self._cost_of(feedback), charge)
+        trial.update(feedback.rows, self._cost, self._charge())
         if trial.kept is None:
             self._mesh = self._trial_meshes[trial.turn]
             return ()
@@ -388,9 +395,15 @@ class ContentLearns(Measured):
         self._watch = Watch()
         return (*events, *self._install(self._planner().build(self._pairs)))
 
+    def _charge(self) -> float:
+        """Seconds per row that classifying takes in a batch: the median, against hiccups."""
+        size = max(self.slice_rows, 1.0)
+        scaled = [took + max(0.0, size - rows) * CLASSIFYING for rows, took in self._routing]
+        return float(np.median(scaled)) / size
+
     def _cost_of(self, feedback: Feedback) -> float:
         """Seconds per row by the measured cost of operators; what profiling added left out."""
-        costs = self.costs()
+        costs = self._costs
         work = sum((call.rows - call.extra) * costs[call.operator] for call in feedback.calls)
         return float(work) / feedback.rows
 
@@ -398,8 +411,11 @@ class ContentLearns(Measured):
 
     def _begin_turn(self) -> None:
         """Profile the next operator that is worth it; its pair is not used meanwhile."""
+        broke = self.p == "auto" and self._allowance < self._judging.mean - CREDIT_ROWS * self._cost
+        if broke or not self.query.attributes:
+            return
         worth = self._worth()
-        if not self.query.attributes or not worth:
+        if not worth:
             return
         operator = next((o for o in worth if o > self._turn), worth[0])
         rows = self._affordable(operator)
@@ -458,7 +474,8 @@ class ContentLearns(Measured):
         if len(feedback.profiled):
             self._collect(feedback, range(len(self.query)))
         self._allowance += self._curiosity * self.budget * feedback.spent
-        if self._watch.update(feedback.rows, self._cost_of(feedback)):
+        # In units of a usual evaluation: how busy the machine is does not matter.
+        if self._watch.update(feedback.rows, self._cost / float(np.median(self._costs))):
             if self._rows >= self._quiet_until:
                 return self._start_over()
             self._watch = Watch()
@@ -469,15 +486,18 @@ class ContentLearns(Measured):
         return events
 
     def _start_over(self) -> tuple[Event, ...]:
-        """The data is not what it was: profile all operators again, pairs unused meanwhile."""
-        before, after = self._watch.usual.mean, self._watch.risen_to
+        """The data is not what it was: begin as at the start."""
+        unit = float(np.median(self._costs))
+        before, after = unit * self._watch.usual.mean, unit * self._watch.risen_to
+        dropped = [self._told("drop", o, paired) for o, paired in self._pairs.items()]
+        self._pairs, self._new = {}, {}
         self._register.clear()
         self._resting.clear()
         self._curiosity = 1.0
         self._to_profile = COLD_ROWS + (self.first_rows or LEAST_SAMPLE)
         self._quiet_until = self._rows + QUIET * self._to_profile
         drift = Event("drift", self._rows, cost_before=before, cost_after=after)
-        return (drift, *self._install(self._planner().build({})))
+        return (drift, *dropped, *self._install(self._planner().build({})))
 
     # Plans ----------------------------------------------------------------------------------
 
@@ -491,9 +511,10 @@ class ContentLearns(Measured):
         return ()
 
     def _planner(self) -> Planner:
-        # A further route means calls for a further group of rows, spread over a batch.
-        overhead = self._fixed() / 2 / max(self.slice_rows, 1.0)
-        return Planner(self.query, self._register, self._passed(), self.costs(), overhead)
+        # A further route means a few more calls, spread over a batch.
+        calls = CALLS_PER_ROUTE / max(len(self.query), 1)
+        overhead = calls * self._fixed() / max(self.slice_rows, 1.0)
+        return Planner(self.query, self._register, self._passed(), self._costs, overhead)
 
     def _passed(self) -> Floats:
         return np.array([float(selectivity.get()[0]) for selectivity in self._overall])
@@ -504,4 +525,16 @@ class ContentLearns(Measured):
         if orders[0] == orders[1] and len(before.routes) == len(mesh.routes):
             return ()
         expected = self._planner().expected(mesh, self._known())
-        return (Event("switch", self._rows, *orders, self._watch.usual.mean, expected),)
+        return (Event("switch", self._rows, *orders, self._cost, expected),)
+
+
+def _tally_visits(selectivity: Selectivity, visits: Sequence[Visit], codes: Rows) -> None:
+    """Update a column of S by what an operator made of rows in each partition."""
+    size = selectivity.partitions
+    rows, passed = np.zeros((2, size), np.int64)
+    for visit in visits:
+        stride = max(1, len(visit.rows) // MOST_TALLIED)
+        seen = codes[visit.rows[::stride]]
+        rows += np.bincount(seen, minlength=size)
+        passed += np.bincount(seen[visit.passed[::stride]], minlength=size)
+    selectivity.update(rows, passed)

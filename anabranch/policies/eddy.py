@@ -78,6 +78,8 @@ class Eddy(Measured):
         return self.names(self._order)
 
     def sampling(self) -> Sampling:
+        if len(self.query) < 2:
+            return Sampling()
         if self._rows < COLD_ROWS:
             return Sampling(rows=COLD_ROWS)
         return Sampling(rows=FIRST_ROWS if self._rows < COLD_ROWS + FIRST_ROWS else None)
@@ -89,7 +91,7 @@ class Eddy(Measured):
         for call in feedback.calls:
             known = self._selectivity[call.operator]
             known.update(np.array([call.rows]), np.array([call.passed]))
-        before, costs = self._order, self.costs()
+        before, costs = self._order, self.cautious_costs()
         self._order = tuple(rank_orders(self.passed()[None], costs, self.query)[0].tolist())
         self._mesh = self._draw()
         if before == self._order or self.routing == "lottery":
@@ -101,7 +103,7 @@ class Eddy(Measured):
     def _draw(self) -> Mesh:
         if self.routing == "minimum" or len(self.query) < 2:
             return Mesh.single(self.query, self.names(self._order))
-        tickets = 1 / (np.maximum(self.passed(), LEAST_PASSED) * self.costs())
+        tickets = 1 / (np.maximum(self.passed(), LEAST_PASSED) * self.cautious_costs())
         orders = (self._lots(tickets) for _ in range(DRAWS))
         routes = tuple(Route.of(self.query, order) for order in orders)
         return Mesh(self.query, routes, classifier=Lottery(DRAWS))

@@ -15,6 +15,8 @@ COLD_ROWS = 50
 # Old timings fade by this factor per slice of rows, so that a cost that drifts is noticed
 # within some tens of batches while one slow call does not turn the order.
 COST_MEMORY = 0.95
+# Timed calls, and seconds in them, at which a cost is half believed.
+HALF_CALLS, HALF_SECONDS = 2.0, 0.003
 
 
 @dataclass
@@ -57,6 +59,21 @@ class Measured(Policy):
         measured = [cost for cost in known if cost is not None]
         mean = float(np.mean(measured)) if measured else 1.0
         return np.array([mean if cost is None else cost for cost in known]).clip(1e-12)
+
+    def cautious_costs(self) -> NDArray[np.float64]:
+        """The costs, drawn to their median as long as little was timed.
+
+        Two short calls of a cheap operator can differ tenfold. Believed at once, that would put an
+        operator behind all others for rows that only it drops.
+        """
+        costs = self.costs()
+        calls = np.array([cost.fit.calls for cost in self._fits])
+        seconds = np.array([cost.fit.seconds for cost in self._fits])
+        told = [known is not None for known in self._priors]
+        seen = np.minimum(calls / (calls + HALF_CALLS), seconds / (seconds + HALF_SECONDS))
+        trust = np.where(told, 1.0, seen)
+        middle = float(np.median(costs))
+        return np.asarray(middle * (costs / middle) ** trust)
 
     def names(self, order: tuple[int, ...]) -> tuple[str, ...]:
         return Route.of(self.query, order).order

@@ -31,7 +31,7 @@ Pairs = Mapping[int, Paired]
 
 @dataclass
 class Planner:
-    """Plans for a query by what is known now: overall selectivities W, costs, pairs with their S."""
+    """Plans by what is known now: overall selectivities W, costs, and pairs with their S."""
 
     query: Query
     register: Register

@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,6 +94,7 @@ class Register:
             if operator is None or operator == place:
                 counts.clear()
         if operator is None:
+            self._cells: dict[Any, tuple[Codes, Floats, Codes]] = {}  # until rows are added
             self._values = np.zeros((0, len(self.attributes)))
             self._passed = np.zeros((0, len(self._counts)), bool)
             self._met = self._passed
@@ -109,7 +111,8 @@ class Register:
     def update(
         self, values: Floats, passed: Bits, met: Bits, used: Collection[Partition] = ()
     ) -> None:
-        """Add profiled rows: their attributes, and what the operators that they met made of them."""
+        """Add profiled rows: their attributes, and what operators that they met made of them."""
+        self._cells.clear()
         stride = -(-len(values) // MOST_TAKEN) or 1
         values, passed, met = values[::stride], passed[::stride], met[::stride]
         self._values = np.concatenate([self._values, values])[-self._kept :]
@@ -204,17 +207,25 @@ class Register:
             part = partition_by(self.attributes[place], few, None)
         return part, part.code([column])
 
-    def cells(self, partitions: Sequence[Partition], most: int) -> tuple[Codes, Codes, Codes]:
+    def cells(self, partitions: Sequence[Partition], most: int) -> tuple[Codes, Floats, Codes]:
         """The most frequent cells of the rows kept, their rows, and their partitions."""
         none = np.zeros(0, np.int64)
         if not partitions or not len(self._values):
-            return none, none, none
+            return none, np.zeros(0), none
+        key = (tuple(partitions), most)
+        if key not in self._cells:
+            self._cells[key] = self._count_cells(partitions, most)
+        return self._cells[key]
+
+    def _count_cells(
+        self, partitions: Sequence[Partition], most: int
+    ) -> tuple[Codes, Floats, Codes]:
         places = {attribute.name: i for i, attribute in enumerate(self.attributes)}
         codes = [p.code([self._values[:, places[a]] for a in p.attributes]) for p in partitions]
         cells = combine(codes, [p.size for p in partitions], len(self._values))
         known, first, rows = np.unique(cells, return_index=True, return_counts=True)
         kept = np.sort(np.argsort(-rows, kind="stable")[:most])
-        return known[kept], rows[kept].astype(np.int64), np.column_stack(codes)[first[kept]]
+        return known[kept], rows[kept].astype(float), np.column_stack(codes)[first[kept]]
 
 
 def _level(alarm: float, tests: int) -> float:

@@ -37,6 +37,8 @@ class Report:
     overhead
         Seconds inside the fabric but outside the operators, over all workers; of these `converting`
         columns, `classifying` rows and `learning`.
+    cpu
+        Processor seconds of the Python workers, the transfer of columns to them included.
     classifiers
         Name -> the attribute that its place on a row's route depends on, now; only those that have
         one. Of the worker that saw most rows.
@@ -65,6 +67,7 @@ class Report:
     converting: float = 0.0
     classifying: float = 0.0
     learning: float = 0.0
+    cpu: float = 0.0
     classifiers: dict[str, str] = field(default_factory=dict)
     routed_by: dict[str, dict[str, int]] = field(default_factory=dict)
     gains: list[dict[str, Any]] = field(default_factory=list)
@@ -94,6 +97,7 @@ class Report:
             converting=total.times.converting,
             classifying=total.times.routing,
             learning=total.times.learning,
+            cpu=total.cpu,
             classifiers=_classifiers(log.plan()),
             routed_by=_routed_by(query, total.routing),
             gains=_gains(log.events),
@@ -128,6 +132,7 @@ class Report:
             "converting": self.converting,
             "classifying": self.classifying,
             "learning": self.learning,
+            "cpu": self.cpu,
             "classifiers": dict(self.classifiers),
             "routed_by": {name: dict(by) for name, by in self.routed_by.items()},
             "gains": self.gains,

@@ -5,6 +5,7 @@ worker that Spark ends and starts again begins with the plan in the closure.
 """
 
 import json
+import time
 import uuid
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
@@ -105,6 +106,7 @@ class _Mail:
         self._sent = 0
         self._batches = 0
         self._patience = 1
+        self._cpu = time.process_time()
 
     def wrap(self, keep: Mask, last: bool) -> pa.Array:
         """The verdicts as struct<keep, stats>, with a ledger in the first row if one is due."""
@@ -119,6 +121,8 @@ class _Mail:
         self._sent += 1
         self._batches = 0
         self._patience = min(2 * self._patience, MAX_BATCHES_PER_LEDGER)
-        ledger = self._fabric.take_ledger().to_dict()
-        letter = {**self._head, "number": self._sent, "last": last, "ledger": ledger}
+        ledger = self._fabric.take_ledger()
+        now = time.process_time()
+        ledger.cpu, self._cpu = now - self._cpu, now
+        letter = {**self._head, "number": self._sent, "last": last, "ledger": ledger.to_dict()}
         return json.dumps(letter).encode()

@@ -13,8 +13,8 @@ class Selectivity:
     """Shares of rows passed, one per partition, each an exponentially weighted mean.
 
     Content-based routing, Section 4.1: after each row the estimate is `alpha` times the old one
-    plus `1 - alpha` times whether the row passed. Rows come in groups here, and a group counts as its
-    mean, with the weight that its rows would have had one by one. Before there are
+    plus `1 - alpha` times whether the row passed. Rows come in groups here, and a group counts as
+    its mean, with the weight that its rows would have had one by one. Before there are
     1 / (1 - alpha) rows all rows count alike, so that the start does not depend on a first guess.
 
     The overall selectivity W of an operator is the case of one partition, a column of the matrix S
