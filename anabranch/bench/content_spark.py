@@ -142,8 +142,8 @@ def lookups(spark: SparkSession, size: Size, repeat: int) -> Figure:
         f"Stream-Star on Spark, 8 lookups in tables of 10,000 rows, A = 5 %, {size.rows:,} rows",
         "67.8 % fewer routing calls than SBR, bound 71.1 %",
         f"{learns[2]:.1%} fewer evaluations than SBR (median of {repeat}, worst {learns[3]:.1%}), "
-        f"bound {rows[1][2]:.1%}; {-learns[4]:+.1%} CPU time (Knows {-rows[1][4]:+.1%}): probes are "
-        "so cheap that learning weighs",
+        f"bound {rows[1][2]:.1%}; {-learns[4]:+.1%} CPU time (Knows {-rows[1][4]:+.1%}): a probe "
+        "is so cheap that learning weighs",
         STAR_COLUMNS,
         rows,
     )

@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anabranch.kernel import Fabric, Ledger
-from anabranch.model import Attribute, Operator, Query
+from anabranch.model import Attribute, Mesh, Operator, Query
 from anabranch.policies import Policy
 
 Bits = NDArray[np.bool_]
@@ -79,6 +79,7 @@ def replay(
     batch: int = 10_000,
     costs: Sequence[float] | None = None,
     seed: int = 0,
+    start: Mesh | None = None,
 ) -> Replayed:
     """Process rows with known outcomes; the workers take consecutive shares of them."""
     count = drops.shape[1]
@@ -93,7 +94,9 @@ def replay(
     for worker in range(workers):
         clock = Clock()
         predicates = [(Known(clock, each[j]), [j]) for j in range(count)]
-        fabric = Fabric(query, predicates, policy.bind(query), seed + worker, clock, clock, places)
+        fabric = Fabric(
+            query, predicates, policy.bind(query, start), seed + worker, clock, clock, places
+        )
         for begin in range(edges[worker], edges[worker + 1], batch):
             size = min(batch, edges[worker + 1] - begin)
             part = [column.slice(begin, size) for column in columns]

@@ -89,7 +89,8 @@ class StreamStar:
         return np.asarray(self._random(1).random(passes.shape) >= passes)
 
     def _random(self, which: int) -> np.random.Generator:
-        return np.random.default_rng([self.seed, which])
+        # Far from the small seeds by which rows are sampled: equal ones would give equal draws.
+        return np.random.default_rng([20_050_830, self.seed, which])
 
     def columns(self) -> dict[str, Any]:
         """The stream: the class, foreign keys of the dimensions, unrelated attributes.

@@ -50,7 +50,7 @@ class KeyIndex:
 def _find(index: pd.Index, values: NDArray[Any], present: Mask) -> NDArray[np.int64]:
     """The place of each value in the index, -1 where it is not there or not present."""
     if values.dtype == index.dtype and values.dtype != object and present.all():
-        return np.asarray(index.get_indexer(values), np.int64)
+        return np.asarray(index.get_indexer(pd.Index(values)), np.int64)
     places = np.full(len(values), -1, np.int64)
     places[present] = index.get_indexer(pd.Index(values[present], dtype=index.dtype))
     return places

@@ -77,8 +77,14 @@ class Agenda:
             rows[head] = rows.get(head, 0) + ruster.waiting
         if not rows:
             return None
-        operator = max(rows, key=lambda o: rows[o])
+        most = max(rows.values())
+        equals = [o for o in rows if rows[o] == most]
+        operator = equals[0] if len(equals) == 1 else min(equals, key=self._later)
         return operator, [r for r in self._open if r.route[r.position] == operator]
+
+    def _later(self, operator: int) -> int:
+        """Rows that will come to an operator yet: waiting for them may save a call."""
+        return sum(r.waiting for r in self._open if operator in r.token[1:])
 
     def advance(self, rusters: Sequence[Ruster]) -> None:
         """These rusters were called; what is left of them moves on."""

@@ -35,6 +35,9 @@ CREDIT_ROWS = 50
 MOST_IN_USE = 6
 # A new plan must be expected to save this share.
 GAIN = 0.005
+# Rows after which pairs in use are tried again; twice as many after each time that they pass, up to
+# so many times as many.
+AUDIT_ROWS, RARELY = 50_000, 8
 # New pairs are tried together when a round is over, or when they are expected to save this share.
 PROMISING = 0.02
 # A turn that brings no news makes the next ones rarer by this factor, down to this share of the
@@ -151,6 +154,7 @@ class ContentLearns(Measured):
         self._routing = deque([(0, 0.0)] * 3, maxlen=9)  # rows classified, and the seconds it took
         self._watch = Watch()
         self._replan_at = self._quiet_until = 0
+        self._audit_at = self._audit_after = AUDIT_ROWS
         self._mesh = start or Mesh.single(self.query, self.query.written())
         if start is not None:
             self._resume(start)
@@ -195,10 +199,16 @@ class ContentLearns(Measured):
         return int(PATIENCE * by_slice / self._cost) if self._cost > 0 else 0
 
     def _free_rate(self, rows: int) -> float:
-        """Share of ordinary rows to look at: it costs no evaluation while all take one route."""
+        """Share of ordinary rows to look at; no evaluation is made for it."""
+        if self._strange():
+            return 1.0
         if self._pairs or not self.query.attributes or self._curiosity < CURIOUS:
             return 0.0
         return min(1.0, FREE_ROWS / min(rows, max(self.slice_rows, 1.0)))
+
+    def _strange(self) -> bool:
+        """Whether the run began with a plan and has not seen yet which classes there are."""
+        return bool(self._pairs) and self._register.kept < LEAST_SAMPLE
 
     @property
     def sample_rows(self) -> int:
@@ -383,6 +393,8 @@ class ContentLearns(Measured):
         if trial.kept is None:
             self._mesh = self._trial_meshes[trial.turn]
             return ()
+        if not self._new:
+            return self._audited(trial)
         measured = trial.without.mean, trial.with_it.mean
         kind = "keep" if trial.kept else "drop"
         events = [self._told(kind, o, paired, *measured) for o, paired in self._new.items()]
@@ -393,7 +405,23 @@ class ContentLearns(Measured):
             self._resting |= dict.fromkeys(tried, round(REST * self._rows))
         self._new, self._trial, self._trial_meshes = {}, None, {}
         self._watch = Watch()
+        self._audit_at, self._audit_after = self._rows + AUDIT_ROWS, AUDIT_ROWS
         return (*events, *self._install(self._planner().build(self._pairs)))
+
+    def _audit(self) -> tuple[Event, ...]:
+        """Do all pairs together still pay?"""
+        planner = self._planner()
+        self._trial = Trial(doubt=0.0)
+        self._trial_meshes = {"with": planner.build(self._pairs), "without": planner.build({})}
+        return self._install(self._trial_meshes["with"])
+
+    def _audited(self, trial: Trial) -> tuple[Event, ...]:
+        self._trial, self._trial_meshes = None, {}
+        if not trial.kept:
+            return self._forget(trial.without.mean, trial.with_it.mean)
+        self._audit_after = min(2 * self._audit_after, RARELY * AUDIT_ROWS)
+        self._audit_at = self._rows + self._audit_after
+        return self._install(self._planner().build(self._pairs))
 
     def _charge(self) -> float:
         """Seconds per row that classifying takes in a batch: the median, against hiccups."""
@@ -472,7 +500,10 @@ class ContentLearns(Measured):
     def _follow(self, feedback: Feedback) -> tuple[Event, ...]:
         """Is the plan still right, is the next turn due?"""
         if len(feedback.profiled):
-            self._collect(feedback, range(len(self.query)))
+            # Under several routes the rows that an operator sees are not like all others.
+            self._collect(feedback, () if self._pairs else range(len(self.query)))
+        if self._strange():
+            return ()
         self._allowance += self._curiosity * self.budget * feedback.spent
         # In units of a usual evaluation: how busy the machine is does not matter.
         if self._watch.update(feedback.rows, self._cost / float(np.median(self._costs))):
@@ -480,6 +511,8 @@ class ContentLearns(Measured):
                 return self._start_over()
             self._watch = Watch()
         events: tuple[Event, ...] = ()
+        if self._pairs and self._rows >= self._audit_at:
+            return self._audit()
         if self._rows >= self._replan_at:
             events = self._replan()
         self._begin_turn()
@@ -489,21 +522,31 @@ class ContentLearns(Measured):
         """The data is not what it was: begin as at the start."""
         unit = float(np.median(self._costs))
         before, after = unit * self._watch.usual.mean, unit * self._watch.risen_to
-        dropped = [self._told("drop", o, paired) for o, paired in self._pairs.items()]
+        self._to_profile = COLD_ROWS + (self.first_rows or LEAST_SAMPLE)
+        self._quiet_until = self._rows + QUIET * self._to_profile
+        drift = Event("drift", self._rows, cost_before=before, cost_after=after)
+        return (drift, *self._forget())
+
+    def _forget(self, without: float = 0.0, with_them: float = 0.0) -> tuple[Event, ...]:
+        """Drop all pairs and the evidence for them, and look for new ones."""
+        told = without, with_them
+        dropped = [self._told("drop", o, paired, *told) for o, paired in self._pairs.items()]
         self._pairs, self._new = {}, {}
         self._register.clear()
         self._resting.clear()
         self._curiosity = 1.0
-        self._to_profile = COLD_ROWS + (self.first_rows or LEAST_SAMPLE)
-        self._quiet_until = self._rows + QUIET * self._to_profile
-        drift = Event("drift", self._rows, cost_before=before, cost_after=after)
-        return (drift, *dropped, *self._install(self._planner().build({})))
+        self._watch = Watch()
+        return (*dropped, *self._install(self._planner().build({})))
 
     # Plans ----------------------------------------------------------------------------------
 
     def _replan(self) -> tuple[Event, ...]:
         """A plan by the newest selectivities, if it is expected to be better."""
         self._replan_at = min(round(REPLAN_GROWTH * self._rows), self._rows + REPLAN_ROWS)
+        idle = {o: self._pairs.pop(o) for o in list(self._pairs) if self._idle(o)}
+        if idle:
+            dropped = [self._told("drop", o, paired) for o, paired in idle.items()]
+            return (*dropped, *self._install(self._planner().build(self._pairs)))
         planner, known = self._planner(), self._known()
         mesh = planner.build(self._pairs)
         if planner.expected(mesh, known) <= (1 - GAIN) * planner.expected(self._mesh, known):

@@ -15,7 +15,8 @@ COLD_ROWS = 50
 # Old timings fade by this factor per slice of rows, so that a cost that drifts is noticed
 # within some tens of batches while one slow call does not turn the order.
 COST_MEMORY = 0.95
-# Timed calls, and seconds in them, at which a cost is half believed.
+# Timed calls of an operator, and seconds in all operators' on average, at which its cost is half
+# believed.
 HALF_CALLS, HALF_SECONDS = 2.0, 0.003
 
 
@@ -68,7 +69,7 @@ class Measured(Policy):
         """
         costs = self.costs()
         calls = np.array([cost.fit.calls for cost in self._fits])
-        seconds = np.array([cost.fit.seconds for cost in self._fits])
+        seconds = float(np.mean([cost.fit.seconds for cost in self._fits]))
         told = [known is not None for known in self._priors]
         seen = np.minimum(calls / (calls + HALF_CALLS), seconds / (seconds + HALF_SECONDS))
         trust = np.where(told, 1.0, seen)

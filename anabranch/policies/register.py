@@ -81,7 +81,7 @@ class Register:
         width = max(MOST_PARTITIONS + 1, partitions or 0) + SPECIAL
         sizes = {"size": size} if size else {}
         self._counts = [InOut(len(attributes), width, **sizes) for _ in range(operators)]
-        self._kept = min(KEPT_ROWS, size or KEPT_ROWS)
+        self._size = min(KEPT_ROWS, size or KEPT_ROWS)
         self._chosen: list[Partition | None] = [None] * len(attributes)
         self.pruned: dict[str, str] = {}
         self._rebuild_at = 0
@@ -100,6 +100,11 @@ class Register:
             self._met = self._passed
             self._rebuild_at = self._seen = 0
 
+    @property
+    def kept(self) -> int:
+        """Rows kept with their values."""
+        return len(self._values)
+
     def rows(self, operator: int) -> float:
         return self._counts[operator].rows
 
@@ -115,9 +120,9 @@ class Register:
         self._cells.clear()
         stride = -(-len(values) // MOST_TAKEN) or 1
         values, passed, met = values[::stride], passed[::stride], met[::stride]
-        self._values = np.concatenate([self._values, values])[-self._kept :]
-        self._passed = np.concatenate([self._passed, passed])[-self._kept :]
-        self._met = np.concatenate([self._met, met])[-self._kept :]
+        self._values = np.concatenate([self._values, values])[-self._size :]
+        self._passed = np.concatenate([self._passed, passed])[-self._size :]
+        self._met = np.concatenate([self._met, met])[-self._size :]
         self._seen += len(values)
         codes = self._codes(values)
         for operator, counts in enumerate(self._counts):

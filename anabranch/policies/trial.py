@@ -70,6 +70,7 @@ class Trial:
     without: Arm = field(default_factory=Arm)
     kept: bool | None = None  # None until decided
     charge: float = 0.0  # what classifying adds per row, measured
+    doubt: float = DOUBT
 
     @property
     def turn(self) -> str:
@@ -92,4 +93,4 @@ class Trial:
         saved = self.without.mean - self.with_it.mean - self.charge
         error = np.sqrt(self.with_it.error() + self.without.error())
         if abs(saved) > CLEAR * error or self.without.total >= MOST_ROWS:
-            self.kept = bool(saved > DOUBT * error)
+            self.kept = bool(saved > self.doubt * error)

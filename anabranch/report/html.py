@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import plotly.graph_objects as go
 import plotly.io as pio
 
-from anabranch.report.text import headline
+from anabranch.report.text import ROUTED, headline, is_by_content
 
 if TYPE_CHECKING:
     from anabranch.report.report import Report
@@ -33,6 +33,10 @@ def write_html(report: "Report", path: Path) -> Path:
         ("Routes", "Rows that followed each order.", _routes(report)),
         ("Order over time", _timeline_text(report), _timeline(report)),
     ]
+    if is_by_content(report):
+        sections.append(("Routed by", _routed_text(report), _routed(report)))
+    if report.gains:
+        sections.append(("Gain ratio over time", _gains_text(report), _gains(report)))
     parts = [
         f"<!doctype html><html lang='en'><head><meta charset='utf-8'>"
         f"<title>Anabranch report</title><style>{STYLE}</style></head><body>",
@@ -147,12 +151,63 @@ def _timeline(report: "Report") -> Any:
     return _plain(figure, "rows seen by the worker", 140 + 44 * max(len(report.workers), 1))
 
 
+def _routed_text(report: "Report") -> str:
+    serving = ", ".join(f"{name} by {attribute}" for name, attribute in report.classifiers.items())
+    return f"Now: {serving}." if serving else "Now no operator is routed by an attribute."
+
+
+def _routed(report: "Report") -> Any:
+    """Shares of each operator's evaluations by what they were routed by."""
+    names = list(report.routed_by)
+    labels = dict.fromkeys(label for by in report.routed_by.values() for label in by)
+    figure = go.Figure()
+    for i, label in enumerate(sorted(labels, key=lambda label: label in ROUTED)):
+        totals = [sum(report.routed_by[n].values()) for n in names]
+        shares = [
+            100 * report.routed_by[n].get(label, 0) / t for n, t in zip(names, totals, strict=True)
+        ]
+        grey = {"": "#c9d1d9", "*": "#8a97a6"}.get(label)
+        figure.add_bar(
+            y=names,
+            x=shares,
+            orientation="h",
+            name=ROUTED.get(label, label),
+            marker_color=grey or COLOURS[i % len(COLOURS)],
+        )
+    figure.update_layout(barmode="stack", yaxis={"autorange": "reversed"})
+    return _plain(figure, "% of evaluations", 120 + 36 * max(len(names), 1))
+
+
+def _gains_text(report: "Report") -> str:
+    return (
+        f"What profiling found, {len(report.gains)} times: the gain ratio of the best attribute "
+        "for each operator; 0 where none tells anything."
+    )
+
+
+def _gains(report: "Report") -> Any:
+    figure = go.Figure()
+    operators = list(dict.fromkeys(gain["operator"] for gain in report.gains))
+    for i, operator in enumerate(operators):
+        points = [gain for gain in report.gains if gain["operator"] == operator]
+        figure.add_scatter(
+            x=[point["row"] for point in points],
+            y=[point["gain"] for point in points],
+            mode="markers",
+            name=operator,
+            marker_color=COLOURS[i % len(COLOURS)],
+            hovertext=[point["attribute"] or "none" for point in points],
+        )
+    return _plain(figure, "rows seen by the worker", 320)
+
+
 def _spans(report: "Report", worker: str) -> list[tuple[int, int, tuple[str, ...]]]:
     """Stretches of rows under one order: begin, end, order."""
     total = report.workers[worker]["rows"]
     order = tuple(report.workers[worker]["first"])
     spans, begin = [], 0
-    for event in (event for event in report.events if event.worker == worker):
+    changes = (event for event in report.events if event.kind == "switch")
+    for event in (event for event in changes if event.worker == worker):
         spans.append((begin, event.row, order))
         begin, order = event.row, event.after
     return [*spans, (begin, max(begin, total), order)]

@@ -20,6 +20,7 @@ class WorkerLog:
 
     Examples
     --------
+    >>> from anabranch.kernel.ledger import Times
     >>> log = WorkerLog(operators=1)
     >>> ledger = Ledger.empty(1)
     >>> ledger.update(10, 4, (), [((0,), 10)], (), Times(0.1))

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 # Decisions printed; the HTML report has them all.
 SHOWN_EVENTS = 5
+# How evaluations were routed, if not by an attribute.
+ROUTED = {"": "no attribute", "*": "profiling"}
 
 
 def render(report: "Report") -> Group:
@@ -21,6 +23,8 @@ def render(report: "Report") -> Group:
         parts.append(_operators(report))
     if report.routes:
         parts.append(_routes(report))
+    if is_by_content(report):
+        parts.append(_classifiers(report))
     if report.events:
         parts.append(Text(_decisions(report)))
     return Group(*parts)
@@ -78,8 +82,25 @@ def _routes(report: "Report") -> Table:
     return table
 
 
+def is_by_content(report: "Report") -> bool:
+    """Whether operators were routed, or profiled to be routed, by attributes."""
+    return bool(report.gains) or any(set(by) - {"", "*"} for by in report.routed_by.values())
+
+
+def _classifiers(report: "Report") -> Table:
+    """Which attribute serves which operator, and how much of the work it routed."""
+    table = Table("operator", "routed by", "evaluations", box=None, pad_edge=False)
+    for name, by in report.routed_by.items():
+        total = sum(by.values())
+        shares = sorted(by.items(), key=lambda item: -item[1])
+        told = ", ".join(f"{ROUTED.get(k, k)} {rows / total:.1%}" for k, rows in shares)
+        table.add_row(name, report.classifiers.get(name, "-"), told)
+    return table
+
+
 def _decisions(report: "Report") -> str:
     lines = [f"{report.switches} changes of order"]
-    lines += [f"  worker {event.worker}, {event}" for event in report.events[:SHOWN_EVENTS]]
-    hidden = report.switches - min(SHOWN_EVENTS, len(report.events))
-    return "\n".join([*lines, f"  and {hidden} more"] if hidden > 0 else lines)
+    shown = [event for event in report.events if event.kind != "profile"]
+    lines += [f"  worker {event.worker}, {event}" for event in shown[:SHOWN_EVENTS]]
+    hidden = len(shown) - SHOWN_EVENTS
+    return "\n".join([*lines, f"  and {hidden} more decisions"] if hidden > 0 else lines)

@@ -121,7 +121,8 @@ def outlier(rows_in: Floats, rows_out: Floats) -> Floats:
     others = total - rows_in
     rest = _ratio(rows_out.sum(axis=-1, keepdims=True) - rows_out, others)
     own = _ratio(rows_out, rows_in)
-    both = np.broadcast_to(rows_out.sum(axis=-1, keepdims=True) / total, rows_in.shape)
+    whole = _ratio(rows_out.sum(axis=-1, keepdims=True), total)
+    both = np.broadcast_to(whole, rows_in.shape)
     # Two groups, one partition against the rest: what they tell apart beyond their common mean.
     saved = total * entropy(both) - rows_in * entropy(own) - others * entropy(rest)
     return np.asarray(np.sqrt(2 * np.log(2) * np.maximum(saved, 0.0)).max(axis=-1))

@@ -88,7 +88,7 @@ def test_policies_and_other_arguments(df):
         query.run(policy=ab.Fixed(order=["s"]))
     with pytest.raises(ab.InputError, match="budget"):
         query.run(budget=0)
-    with pytest.raises(ab.InputError, match="not built yet"):
+    with pytest.raises(ab.InputError, match='"agreedy" does not'):
         query.run(attributes=["i"])
     with pytest.raises(ab.InputError, match="valid: auto, worker"):
         query.run(learn="driver")

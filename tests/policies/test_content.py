@@ -1,0 +1,267 @@
+"""What the paper on content-based routing claims, counted on the kernel."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from anabranch.bench.content_replay import moved_stream, run_star, saved
+from anabranch.bench.replay import replay
+from anabranch.data.stream_star import CLASS, StreamStar, random_table, skewed
+from anabranch.kernel.ledger import PROFILING, UNCLASSIFIED
+from anabranch.model import Attribute, Cells, InputError, Mesh, Operator, PlanError, Query
+from anabranch.policies import ContentKnows, ContentLearns, Eddy, resolve
+from anabranch.policies.trial import MOST_ROWS, Trial
+
+GRID = [round(0.05 * i, 2) for i in range(1, 20)]
+
+
+def right_rows(done, drops):
+    return bool((done.keep == ~drops.any(axis=1)).all())
+
+
+def test_table_1_is_learned_and_yields_the_stated_orders():
+    star = StreamStar(
+        np.array([[0.32, 0.10, 0.55], [0.31, 0.20, 0.65], [0.27, 0.90, 0.60]]), rows=60_000
+    )
+    done = replay(ContentLearns(), star.drops(), star.attributes, star.columns(), workers=1)
+    mesh = done.plans[0]
+    values = {CLASS: np.arange(3.0)}
+    routes = mesh.classifier.classify(values.get, 3, np.random.default_rng(0)).routes
+    orders = [mesh.routes[i].order for i in routes]
+    assert orders == [("d2", "d1", "d3"), ("d2", "d1", "d3"), ("d1", "d3", "d2")]
+
+
+def test_eight_joins_with_the_largest_skew():
+    done = run_star(StreamStar(skewed(8, 0.05)))
+    assert saved(done, "Knows") == pytest.approx(0.711, abs=0.005)
+    assert saved(done, "Learns") >= 0.69
+    # Steady state: the last batches of both workers.
+    late = [3, 4, 8, 9]
+    settled = sum(done["Learns"].per_batch[i] for i in late)
+    assert settled <= 1.05 * sum(done["Knows"].per_batch[i] for i in late)
+
+
+@pytest.mark.parametrize("joins", [2, 4, 6, 8])
+def test_most_of_what_content_knows_saves_over_the_grid(joins):
+    knows = learns = 0
+    for own in GRID:
+        done = run_star(StreamStar(skewed(joins, own)))
+        knows += done["SBR"].evaluations - done["Knows"].evaluations
+        learns += done["SBR"].evaluations - done["Learns"].evaluations
+    assert learns >= 0.95 * knows
+
+
+@pytest.mark.parametrize("joins", [4, 6, 8])
+def test_the_wrong_classifier_is_seldom_used(joins):
+    right = wrong = total = 0
+    for seed in range(6):
+        star = StreamStar(random_table(joins, seed), seed=seed)
+        done = replay(ContentLearns(), star.drops(), star.attributes, star.columns())
+        assert right_rows(done, star.drops())
+        by = done.shares()
+        total += by.total()
+        right += by[CLASS]
+        wrong += by.total() - by[CLASS] - by[UNCLASSIFIED] - by[PROFILING]
+    assert wrong < 0.064 * total
+    assert right > 0.8 * total
+
+
+@pytest.mark.parametrize("passed", [0.3, 0.5, 0.8])
+def test_where_nothing_can_be_gained_it_costs_little(passed):
+    star = StreamStar(np.full((8, 8), passed), rows=200_000)
+    sbr, learns = (
+        replay(policy, star.drops(), star.attributes, star.columns())
+        for policy in (Eddy(), ContentLearns())
+    )
+    assert learns.evaluations <= 1.01 * sbr.evaluations
+
+
+@pytest.mark.parametrize("own", [0.05, 0.2])
+def test_a_correlation_that_moves_is_found_again(own):
+    drops, attributes, columns = moved_stream(8, own, 100_000, seed=0)
+    sbr, learns = (
+        replay(policy, drops, attributes, columns, workers=1, batch=2_000)
+        for policy in (Eddy(), ContentLearns())
+    )
+    assert right_rows(learns, drops)
+    ratios = np.array(learns.per_batch) / np.array(sbr.per_batch)
+    assert ratios[25:27].mean() <= 1.02
+    assert ratios[30:].mean() < 0.7
+    assert {str(p) for p in learns.plans[0].classifier.partitions} == {"moved"}
+    kinds = {event.kind for event in learns.ledger.events}
+    assert {"profile", "keep", "drift", "drop"} <= kinds
+
+
+def test_two_attributes_together_when_neither_tells_alone():
+    random = np.random.default_rng(0)
+    a, b = random.integers(0, 4, (2, 60_000))
+    odd = (a + b) % 2 == 1
+    chances = np.column_stack([np.where(odd, 0.95, 0.1), np.where(odd, 0.1, 0.95)])
+    drops = random.random(chances.shape) < chances
+    attributes, columns = (Attribute("a"), Attribute("b")), {"a": a, "b": b}
+    done = replay(ContentLearns(), drops, attributes, columns)
+    alone = replay(ContentLearns(pairs=False), drops, attributes, columns)
+    assert done.shares()["a, b"] > 0.5 * done.evaluations
+    assert done.evaluations < 0.8 * alone.evaluations
+
+
+def test_attributes_that_count_up_or_hardly_repeat_are_never_used():
+    star = StreamStar(skewed(4, 0.1))
+    columns = star.columns() | {"word": np.random.default_rng(0).permutation(star.rows) + 5.0}
+    attributes = (*star.attributes, Attribute("word", "word"))
+    done = replay(ContentLearns(), star.drops(), attributes, columns)
+    assert set(done.shares()) <= {CLASS, UNCLASSIFIED, PROFILING}
+
+
+def test_an_operator_whose_place_is_clear_is_not_profiled():
+    """One is a hundred times cheaper than the others: it comes first whatever the row."""
+    star = StreamStar(skewed(4, 0.1))
+    done = replay(
+        ContentLearns(), star.drops(), star.attributes, star.columns(), costs=[5e-8] + [5e-6] * 3
+    )
+    assert right_rows(done, star.drops())
+    for mesh in done.plans:
+        paired = {pairing.operator for pairing in mesh.classifier.pairings}
+        assert paired
+        assert "d1" not in paired
+        assert all(route.order[0] == "d1" for route in mesh.routes)
+
+
+def test_no_pair_is_used_while_its_operator_is_profiled(monkeypatch):
+    """Looked at from outside: which plan is in force, and who is profiled, at every slice."""
+    turns = []
+    plain = ContentLearns.sampling
+
+    def watched(self):
+        sampling = plain(self)
+        mesh = self.plan()
+        if isinstance(mesh.classifier, Cells):
+            paired = {self.query.index(p.operator) for p in mesh.classifier.pairings}
+            if sampling.first is not None:
+                turns.append(sampling.first)
+                assert sampling.first not in paired
+            assert sampling.extra is None  # nor while all are profiled
+        return sampling
+
+    monkeypatch.setattr(ContentLearns, "sampling", watched)
+    star = StreamStar(skewed(4, 0.1), rows=300_000)
+    replay(ContentLearns(budget=0.02), star.drops(), star.attributes, star.columns(), workers=1)
+    assert set(turns) == {0, 1, 2, 3}  # round robin
+    assert all(b == (a + 1) % 4 for a, b in pairwise(turns))
+
+
+def test_the_papers_setting():
+    star = StreamStar(skewed(4, 0.05))
+    policy = ContentLearns(p=0.06, sample=150, partitions=24, first_rows=0)
+    done = replay(policy, star.drops(), star.attributes, star.columns())
+    sbr = replay(Eddy(), star.drops(), star.attributes, star.columns())
+    assert right_rows(done, star.drops())
+    assert done.evaluations < 0.7 * sbr.evaluations
+    assert done.ledger.operators[0].extra < 0.06 * star.rows
+
+
+def test_a_plan_starts_the_next_run_where_the_last_one_ended():
+    star = StreamStar(skewed(8, 0.05), rows=40_000)
+    columns, drops = star.columns(), star.drops()
+    first = replay(ContentLearns(), drops, star.attributes, columns, workers=1)
+    mesh = Mesh.from_dict(first.plans[0].to_dict())
+    query = Query(tuple(Operator(name) for name in star.operators), star.attributes)
+    learner = ContentLearns().bind(query, mesh)
+    assert learner.plan().routes == mesh.routes
+    assert learner.sampling().extra is None  # no first profile
+
+    again = replay(ContentLearns(), drops, star.attributes, columns, workers=1, start=mesh)
+    assert again.per_batch[0] < first.per_batch[0]
+    assert max(again.per_batch) < 1.45 * 10_000
+
+
+def test_a_plan_needs_its_attributes():
+    star = StreamStar(skewed(4, 0.05), rows=20_000)
+    done = replay(ContentLearns(), star.drops(), star.attributes, star.columns(), workers=1)
+    query = Query(tuple(Operator(name) for name in star.operators), (Attribute("seq1"),))
+    with pytest.raises(PlanError, match=r"tells rows apart by attrC.*now: seq1"):
+        ContentLearns().bind(query, done.plans[0])
+
+
+@pytest.mark.parametrize("routing", ["lottery", "minimum"])
+def test_an_eddy_finds_the_selective_operator(routing):
+    drops = np.random.default_rng(0).random((50_000, 4)) < [0.05, 0.1, 0.9, 0.2]
+    done = replay(Eddy(routing=routing), drops)
+    assert right_rows(done, drops)
+    worst = 50_000 * (1 + 0.95 + 0.95 * 0.9 * (1 + 0.8))
+    assert done.evaluations < (0.75 if routing == "lottery" else 0.4) * worst
+    assert done.plans[0].query.names  # still a plan that can be saved
+    assert Mesh.from_dict(done.plans[0].to_dict()) == done.plans[0]
+
+
+def test_the_lottery_draws_in_inverse_proportion_to_selectivity():
+    eddy = Eddy().bind(Query((Operator("a"), Operator("b"))))
+    eddy._selectivity[0].restart(1000, 200)
+    eddy._selectivity[1].restart(1000, 800)
+    first = [eddy._draw().routes[i].order[0] for _ in range(300) for i in range(8)]
+    assert first.count("a") / len(first) == pytest.approx(0.8, abs=0.03)
+
+
+def test_costs_count():
+    """Equal selectivity, one costs ten times as much: it comes last for every class."""
+    drops = np.random.default_rng(0).random((30_000, 2)) < 0.5
+    for policy in (Eddy(routing="minimum"), ContentLearns()):
+        done = replay(policy, drops, costs=[50e-6, 5e-6])
+        assert done.plans[0].routes[0].order == ("d2", "d1")
+
+
+class TestTrial:
+    def test_a_clear_gain_is_kept_soon(self):
+        trial = Trial()
+        while trial.kept is None:
+            trial.update(trial.slice_rows, 1.0 if trial.turn == "with" else 4.0, 0.0)
+        assert trial.kept
+        assert trial.without.total <= 200
+
+    def test_no_gain_is_dropped(self):
+        trial = Trial()
+        while trial.kept is None:
+            trial.update(trial.slice_rows, 1.0, 0.0)
+        assert not trial.kept
+        assert trial.without.total >= MOST_ROWS
+
+    def test_what_classifying_costs_is_charged(self):
+        trial = Trial()
+        while trial.kept is None:
+            trial.update(trial.slice_rows, 1.0 if trial.turn == "with" else 4.0, charge=3.5)
+        assert not trial.kept
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"p": 0},
+        {"p": "often"},
+        {"sample": 0},
+        {"partitions": 0},
+        {"threshold": 1.0},
+        {"alpha": 1.0},
+        {"budget": 0},
+        {"first_rows": -1},
+    ],
+)
+def test_bad_parameters(arguments):
+    with pytest.raises(InputError, match=next(iter(arguments))):
+        ContentLearns(**arguments)
+
+
+def test_bad_eddies_and_what_content_knows_must_be_told():
+    with pytest.raises(InputError, match='"lottery" or "minimum"'):
+        Eddy(routing="roulette")
+    with pytest.raises(InputError, match="alpha"):
+        Eddy(alpha=0.0)
+    with pytest.raises(InputError, match="must be told"):
+        resolve("content_knows")
+    with pytest.raises(InputError, match="at least one"):
+        ContentKnows("a", {})
+    query = Query((Operator("x"), Operator("y")), (Attribute("city"),))
+    with pytest.raises(InputError, match=r'no attribute "sity"; did you mean "city"'):
+        ContentKnows("sity", {1: ["x", "y"]}).bind(query)
+    with pytest.raises(InputError, match="not a valid order"):
+        ContentKnows("city", {1: ["x"]}).bind(query)
