@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 from rich.console import Console
@@ -11,7 +12,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from anabranch.bench.content_replay import Size, counted
 from anabranch.bench.content_spark import MEASURED, measured
 from anabranch.bench.figure import Figure, write_page
-from anabranch.model import InputError, closest
+from anabranch.model import AnabranchError, InputError, closest
 from anabranch.spark.session import local_session
 
 COUNTED = ("fig3", "grid4", "fig4", "grid8", "fig5", "fig6", "fig7", "fig8", "q2", "moved")
@@ -26,6 +27,8 @@ def bench_content(
     for name in names:
         if name not in NAMES:
             raise InputError(f'unknown figure "{name}"; {closest(name, NAMES)}')
+    if find_spec("matplotlib") is None:
+        raise AnabranchError("the pictures need matplotlib: pip install 'anabranch[bench]'")
     figures: list[Figure] = []
     output.mkdir(parents=True, exist_ok=True)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
