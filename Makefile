@@ -40,7 +40,8 @@ lint: setup  ## ruff, mypy (strict) and the layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: java setup  ## measure every filter policy (about an hour)
+bench: java setup  ## measure every policy (over an hour)
+	$(BIN)/anabranch bench content
 	$(BIN)/anabranch bench filters --rows $(ROWS)
 
 clean:  ## remove the virtual environment and what was made

@@ -43,6 +43,7 @@ def test_explain_prints_a_plan(tmp_path):
     [
         (["explain", "none.json"], "Error: cannot read the plan none.json"),
         (["bench", "filters", "grups-8"], 'Error: unknown workload "grups-8"; did you mean'),
+        (["bench", "content", "fig44"], 'Error: unknown figure "fig44"; did you mean "fig4"?'),
     ],
 )
 def test_errors_are_one_line(arguments, message):
@@ -73,3 +74,20 @@ def test_bench_prints_every_contestant(tmp_path):
     assert lines["fixed, best"]["of_best"] == pytest.approx(1)
     for name in lines:
         assert name in done.stdout
+
+
+def test_bench_content_writes_data_pictures_and_a_page(tmp_path):
+    names = ("fig4", "fig5", "fig8", "headline")
+    sizes = ("--rows", "4000", "--streams", "1", "--repeat", "1")
+    done = spawn(tmp_path, "bench", "content", *names, *sizes, "--output", "out")
+    assert done.returncode == 0, done.stderr[-2000:]
+    figures = {f["name"]: f for f in json.loads((tmp_path / "out" / "content.json").read_text())}
+    assert set(figures) == set(names)
+    assert [row[0] for row in figures["fig4"]["rows"]] == [round(0.05 * i, 2) for i in range(1, 20)]
+    assert sum(figures["fig5"]["rows"][0][1:]) == pytest.approx(1)
+    assert [row[0] for row in figures["headline"]["rows"]] == ["SBR", "Knows", "Learns"]
+    page = (tmp_path / "out" / "index.html").read_text()
+    assert "paper" in page.lower()
+    assert 'src="http' not in page
+    for name in ("fig4", "fig5", "fig8"):
+        assert (tmp_path / "out" / f"{name}.png").read_bytes().startswith(b"\x89PNG")

@@ -18,7 +18,7 @@ from anabranch.bench.workloads import Workload
 from anabranch.cost import order_cost
 from anabranch.data.correlated import codes
 from anabranch.model import AnabranchError, Operator, Query
-from anabranch.policies import POLICIES, Fixed, Policy
+from anabranch.policies import POLICIES, Fixed, Policy, resolve
 from anabranch.policies.optimal import optimal_order
 
 Bits = NDArray[np.bool_]
@@ -159,7 +159,9 @@ def _fused(contest: Contest, result: Result, policy: str | Policy) -> None:
     query = ab.query(contest.df)
     for f in contest.filters:
         query = query.where(f, "code")
-    run = query.run(policy=policy)
+    # The one column here is the outcome itself: to route by it would be to be told.
+    nothing: list[str] | None = [] if resolve(policy).uses_attributes else None
+    run = query.run(policy=policy, attributes=nothing)
     result.seconds.append(_collect(contest, run.df))
     report = run.report()
     inside = sum(report.seconds.values()) - report.converting

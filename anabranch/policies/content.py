@@ -35,9 +35,9 @@ CREDIT_ROWS = 50
 MOST_IN_USE = 6
 # A new plan must be expected to save this share.
 GAIN = 0.005
-# Rows after which pairs in use are tried again; twice as many after each time that they pass, up to
-# so many times as many.
-AUDIT_ROWS, RARELY = 50_000, 8
+# Rows after which pairs in use are tried again, and the standard errors by which they must be
+# better in the end: fewer than for new ones, or pairs that save little would come and go.
+AUDIT_ROWS, AUDIT_DOUBT = 50_000, 0.5
 # New pairs are tried together when a round is over, or when they are expected to save this share.
 PROMISING = 0.02
 # A turn that brings no news makes the next ones rarer by this factor, down to this share of the
@@ -60,7 +60,8 @@ MOST_TALLIED = 2_000
 SLICES, PATIENCE = 4, 3
 # A plan is made anew when the worker has seen this factor of rows, or this many more.
 REPLAN_GROWTH, REPLAN_ROWS = 1.25, 20_000
-# Seconds to classify one more row, by which what a short slice took is scaled to a batch.
+# Seconds to classify one more row, by which what a short slice took is scaled to a batch. No
+# operator is believed to cost less.
 CLASSIFYING = 7e-8
 # After a drift the next one is not looked for within so many times the rows of a first profile.
 QUIET = 50
@@ -154,7 +155,7 @@ class ContentLearns(Measured):
         self._routing = deque([(0, 0.0)] * 3, maxlen=9)  # rows classified, and the seconds it took
         self._watch = Watch()
         self._replan_at = self._quiet_until = 0
-        self._audit_at = self._audit_after = AUDIT_ROWS
+        self._audit_at = AUDIT_ROWS
         self._mesh = start or Mesh.single(self.query, self.query.written())
         if start is not None:
             self._resume(start)
@@ -229,7 +230,8 @@ class ContentLearns(Measured):
         if not feedback.rows or len(self.query) < 2:
             return ()
         self.measure(feedback)
-        self._costs = self.cautious_costs()
+        # Calls of the short slices at the start can hide what a row costs behind what a call costs.
+        self._costs = np.maximum(self.cautious_costs(), CLASSIFYING)
         self._tally(feedback)
         self._pay(feedback)
         self._cold = max(0, self._cold - feedback.rows)
@@ -389,13 +391,13 @@ class ContentLearns(Measured):
         return planner.expected(planner.build(known), known) < (1 - PROMISING) * now
 
     def _try(self, trial: Trial, feedback: Feedback) -> tuple[Event, ...]:
-        trial.update(feedback.rows, self._cost, self._charge())
+        trial.update(feedback.rows, self._work(feedback), self._costs, self._charge())
         if trial.kept is None:
             self._mesh = self._trial_meshes[trial.turn]
             return ()
         if not self._new:
             return self._audited(trial)
-        measured = trial.without.mean, trial.with_it.mean
+        measured = trial.without.mean(self._costs), trial.with_it.mean(self._costs)
         kind = "keep" if trial.kept else "drop"
         events = [self._told(kind, o, paired, *measured) for o, paired in self._new.items()]
         if trial.kept:
@@ -405,22 +407,21 @@ class ContentLearns(Measured):
             self._resting |= dict.fromkeys(tried, round(REST * self._rows))
         self._new, self._trial, self._trial_meshes = {}, None, {}
         self._watch = Watch()
-        self._audit_at, self._audit_after = self._rows + AUDIT_ROWS, AUDIT_ROWS
+        self._audit_at = self._rows + AUDIT_ROWS
         return (*events, *self._install(self._planner().build(self._pairs)))
 
     def _audit(self) -> tuple[Event, ...]:
         """Do all pairs together still pay?"""
         planner = self._planner()
-        self._trial = Trial(doubt=0.0)
+        self._trial = Trial(doubt=AUDIT_DOUBT)
         self._trial_meshes = {"with": planner.build(self._pairs), "without": planner.build({})}
         return self._install(self._trial_meshes["with"])
 
     def _audited(self, trial: Trial) -> tuple[Event, ...]:
         self._trial, self._trial_meshes = None, {}
         if not trial.kept:
-            return self._forget(trial.without.mean, trial.with_it.mean)
-        self._audit_after = min(2 * self._audit_after, RARELY * AUDIT_ROWS)
-        self._audit_at = self._rows + self._audit_after
+            return self._forget(trial.without.mean(self._costs), trial.with_it.mean(self._costs))
+        self._audit_at = self._rows + AUDIT_ROWS
         return self._install(self._planner().build(self._pairs))
 
     def _charge(self) -> float:
@@ -430,10 +431,15 @@ class ContentLearns(Measured):
         return float(np.median(scaled)) / size
 
     def _cost_of(self, feedback: Feedback) -> float:
-        """Seconds per row by the measured cost of operators; what profiling added left out."""
-        costs = self._costs
-        work = sum((call.rows - call.extra) * costs[call.operator] for call in feedback.calls)
-        return float(work) / feedback.rows
+        """Seconds per row by the measured cost of operators."""
+        return float(self._work(feedback) @ self._costs)
+
+    def _work(self, feedback: Feedback) -> Floats:
+        """Evaluations per row of each operator, what profiling added left out."""
+        work = np.zeros(len(self.query))
+        for call in feedback.calls:
+            work[call.operator] += call.rows - call.extra
+        return work / feedback.rows
 
     # Round-robin profiling ------------------------------------------------------------------
 

@@ -7,6 +7,9 @@ take turns under the two plans, longer and longer ones, until the difference is 
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
 
 # Rows of the first slices, the factor by which later ones grow, and the most rows of one.
 FIRST_SLICE = 100
@@ -24,31 +27,31 @@ LEAST_SPREAD = 0.5
 
 @dataclass
 class Arm:
-    """Cost per row under one of the plans, over slices."""
+    """Evaluations under one of the plans, over slices.
+
+    They are kept by operator and weighed at the end: the estimate of what an operator costs may
+    move while the trial runs, and must not favour the plan that ran when it was low.
+    """
 
     rows: list[int] = field(default_factory=list)
-    costs: list[float] = field(default_factory=list)  # per row
-
-    def update(self, rows: int, cost: float) -> None:
-        self.rows.append(rows)
-        self.costs.append(cost)
+    work: list[Floats] = field(default_factory=list)  # evaluations per row, by operator
 
     @property
     def total(self) -> int:
         return sum(self.rows)
 
-    @property
-    def mean(self) -> float:
-        return float(np.average(self.costs, weights=self.rows))
+    def mean(self, costs: Floats) -> float:
+        """Seconds per row."""
+        return float(np.average(np.array(self.work) @ costs, weights=self.rows))
 
-    def error(self) -> float:
+    def error(self, costs: Floats) -> float:
         """Squared standard error of the mean."""
-        floor = (LEAST_SPREAD * self.mean) ** 2
+        mean = self.mean(costs)
         spread = 0.0
         if len(self.rows) > 1:
-            deviations = np.array(self.rows) * (np.array(self.costs) - self.mean) ** 2
+            deviations = np.array(self.rows) * (np.array(self.work) @ costs - mean) ** 2
             spread = float(deviations.sum()) / (len(self.rows) - 1)
-        return max(floor, spread) / self.total
+        return max((LEAST_SPREAD * mean) ** 2, spread) / self.total
 
 
 @dataclass
@@ -57,19 +60,19 @@ class Trial:
 
     Examples
     --------
-    >>> trial = Trial()
+    >>> trial, costs = Trial(), np.array([1.0, 2.0])
     >>> trial.turn, trial.slice_rows
     ('with', 200)
-    >>> trial.update(200, 1.0, charge=0.0); trial.turn
+    >>> trial.update(200, np.array([1.0, 0.1]), costs); trial.turn
     'without'
-    >>> trial.update(100, 3.0, charge=0.0); trial.kept
-    True
+    >>> trial.update(100, np.array([1.0, 0.9]), costs); trial.kept, trial.saved
+    (True, 1.6)
     """
 
     with_it: Arm = field(default_factory=Arm)
     without: Arm = field(default_factory=Arm)
     kept: bool | None = None  # None until decided
-    charge: float = 0.0  # what classifying adds per row, measured
+    saved: float = 0.0  # seconds per row
     doubt: float = DOUBT
 
     @property
@@ -82,15 +85,20 @@ class Trial:
         # What is tried will probably be kept: most rows go that way.
         return rows if self.turn == "without" else ADVANTAGE * rows
 
-    def update(self, rows: int, cost: float, charge: float) -> None:
-        """Add a slice that was run under the plan whose turn it was."""
-        (self.with_it if self.turn == "with" else self.without).update(rows, cost)
-        self.charge = charge
-        if self.turn == "with":  # both have had as many slices
-            self._decide()
+    def update(self, rows: int, work: Floats, costs: Floats, charge: float = 0.0) -> None:
+        """Add a slice that was run under the plan whose turn it was.
 
-    def _decide(self) -> None:
-        saved = self.without.mean - self.with_it.mean - self.charge
-        error = np.sqrt(self.with_it.error() + self.without.error())
-        if abs(saved) > CLEAR * error or self.without.total >= MOST_ROWS:
-            self.kept = bool(saved > self.doubt * error)
+        `work` are the evaluations per row of each operator, `costs` what one costs now, `charge`
+        what classifying a row costs.
+        """
+        arm = self.with_it if self.turn == "with" else self.without
+        arm.rows.append(rows)
+        arm.work.append(work)
+        if self.turn == "with":  # both have had as many slices
+            self._decide(costs, charge)
+
+    def _decide(self, costs: Floats, charge: float) -> None:
+        self.saved = self.without.mean(costs) - self.with_it.mean(costs) - charge
+        error = np.sqrt(self.with_it.error(costs) + self.without.error(costs))
+        if abs(self.saved) > CLEAR * error or self.without.total >= MOST_ROWS:
+            self.kept = bool(self.saved > self.doubt * error)

@@ -211,26 +211,37 @@ def test_costs_count():
         assert done.plans[0].routes[0].order == ("d2", "d1")
 
 
+one = np.ones(1)
+
+
 class TestTrial:
     def test_a_clear_gain_is_kept_soon(self):
         trial = Trial()
         while trial.kept is None:
-            trial.update(trial.slice_rows, 1.0 if trial.turn == "with" else 4.0, 0.0)
+            trial.update(trial.slice_rows, one if trial.turn == "with" else 4 * one, one)
         assert trial.kept
         assert trial.without.total <= 200
 
     def test_no_gain_is_dropped(self):
         trial = Trial()
         while trial.kept is None:
-            trial.update(trial.slice_rows, 1.0, 0.0)
+            trial.update(trial.slice_rows, one, one)
         assert not trial.kept
         assert trial.without.total >= MOST_ROWS
 
     def test_what_classifying_costs_is_charged(self):
         trial = Trial()
         while trial.kept is None:
-            trial.update(trial.slice_rows, 1.0 if trial.turn == "with" else 4.0, charge=3.5)
+            work = one if trial.turn == "with" else 4 * one
+            trial.update(trial.slice_rows, work, one, charge=3.5)
         assert not trial.kept
+
+    def test_costs_that_fall_meanwhile_do_not_favour_the_second(self):
+        trial, cost = Trial(), one
+        while trial.kept is None:
+            trial.update(trial.slice_rows, one if trial.turn == "with" else 2 * one, cost)
+            cost = cost / 4
+        assert trial.kept
 
 
 @pytest.mark.parametrize(
