@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from anabranch.kernel import Fabric, Ledger
 from anabranch.model import Attribute, Mesh, Operator, Query
-from anabranch.policies import Policy
+from anabranch.policies import Event, Feedback, Policy
 
 Bits = NDArray[np.bool_]
 
 EVALUATION = 5e-6  # seconds per row
 CALL = 30e-6  # seconds per call
+LEARNING = 0.5e-3  # seconds that a policy takes to learn from a slice
 
 
 @dataclass
@@ -70,6 +71,17 @@ class Replayed:
         return by
 
 
+def _charge(learner: Policy, clock: Clock) -> None:
+    """Learning is not free: a policy that weighs its own time must meet that here, too."""
+    observe = learner.observe
+
+    def charged(feedback: Feedback) -> tuple[Event, ...]:
+        clock.now += LEARNING
+        return observe(feedback)
+
+    learner.observe = charged  # type: ignore[method-assign]
+
+
 def replay(
     policy: Policy,
     drops: Bits,
@@ -80,10 +92,12 @@ def replay(
     costs: Sequence[float] | None = None,
     seed: int = 0,
     start: Mesh | None = None,
+    query: Query | None = None,
 ) -> Replayed:
     """Process rows with known outcomes; the workers take consecutive shares of them."""
     count = drops.shape[1]
-    query = Query(tuple(Operator(f"d{j + 1}") for j in range(count)), tuple(attributes))
+    operators = query.operators if query else tuple(Operator(f"d{j + 1}") for j in range(count))
+    query = Query(operators, tuple(attributes))
     columns = [pa.array(drops[:, j]) for j in range(count)]
     columns += [pa.array(np.asarray((values or {})[a.name], float)) for a in attributes]
     places = {a.name: count + i for i, a in enumerate(attributes)}
@@ -94,9 +108,9 @@ def replay(
     for worker in range(workers):
         clock = Clock()
         predicates = [(Known(clock, each[j]), [j]) for j in range(count)]
-        fabric = Fabric(
-            query, predicates, policy.bind(query, start), seed + worker, clock, clock, places
-        )
+        learner = policy.bind(query, start)
+        _charge(learner, clock)
+        fabric = Fabric(query, predicates, learner, seed + worker, clock, clock, places)
         for begin in range(edges[worker], edges[worker + 1], batch):
             size = min(batch, edges[worker + 1] - begin)
             part = [column.slice(begin, size) for column in columns]

@@ -25,7 +25,7 @@ class Attributes:
     def get(self, name: str) -> Floats:
         """The values of an attribute, NULL as `NULL`."""
         if name not in self._values:
-            column = self._columns[name].cast(pa.float64())
+            column = self._columns[name].cast(pa.float64(), safe=False)
             if column.null_count:
                 column = column.fill_null(NULL)
             self._values[name] = column.to_numpy(zero_copy_only=False)

@@ -82,7 +82,6 @@ class Fabric:
         self.ledger = Ledger.empty(len(self.query))
         self._random = np.random.default_rng(self.seed)
         self._learning = 0.0  # seconds that the last observe took
-        self._told: Mesh | None = None  # the plan that the last ledger carried
 
     def process(self, columns: Sequence[pa.Array], rows: int) -> Mask:
         """Judge a batch: True where every operator passes the row."""
@@ -100,9 +99,8 @@ class Fabric:
     def take_ledger(self) -> Ledger:
         """What happened since the last call of this."""
         ledger, self.ledger = self.ledger, Ledger.empty(len(self.query))
-        plan = self.learner.plan()
-        if self.learner.uses_attributes and plan is not self._told:
-            ledger.plan, self._told = plan.to_dict(), plan
+        if self.learner.uses_attributes and ledger.rows_in:
+            ledger.plan = self.learner.learned().to_dict()
         return ledger
 
     def _slice(
@@ -183,6 +181,8 @@ def _labels(mesh: Mesh, query: Query) -> dict[int, str]:
     if not isinstance(mesh.classifier, Cells):
         return {}
     partitions = mesh.classifier.partitions
+    if not mesh.classifier.pairings:  # told, for all operators
+        return dict.fromkeys(range(len(query)), ", ".join(map(str, partitions)))
     return {
         query.index(pairing.operator): str(partitions[pairing.partition])
         for pairing in mesh.classifier.pairings

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
+from math import isfinite
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -120,7 +121,9 @@ class RangePartition(Partition):
     borders: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        if not all(a < b for a, b in pairwise(self.borders)):
+        if not all(map(isfinite, self.borders)) or not all(
+            a < b for a, b in pairwise(self.borders)
+        ):
             raise InputError(f"borders must rise, got {self.borders}")
 
     @property
@@ -143,7 +146,8 @@ class ValuePartition(Partition):
     values: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        if not self.values or not all(a < b for a, b in pairwise(self.values)):
+        rising = all(a < b for a, b in pairwise(self.values))
+        if not self.values or not rising or not all(map(isfinite, self.values)):
             raise InputError(f"known values must rise and there must be one, got {self.values}")
 
     @property

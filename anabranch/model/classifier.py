@@ -100,6 +100,11 @@ class Cells(Classifier):
         cells = [cell for cell, _ in self.table]
         if cells != sorted(set(cells)):
             raise ValueError("the cells of a classifier must rise")
+        if len({pairing.operator for pairing in self.pairings}) < len(self.pairings):
+            raise ValueError("an operator is paired twice")
+        served = {pairing.partition for pairing in self.pairings}
+        if self.pairings and served != set(range(len(self.partitions))):
+            raise ValueError("a partition serves no operator")
         for pairing in self.pairings:
             if not 0 <= pairing.partition < len(self.partitions):
                 raise ValueError(f"{pairing.operator} is paired with a partition that is not there")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from anabranch.model.classifier import Classifier, classifier_from
+from anabranch.model.classifier import Cells, Classifier, classifier_from
 from anabranch.model.errors import InputError, PlanError
 from anabranch.model.operator import Operator
 from anabranch.model.query import Query
@@ -79,6 +79,8 @@ class Mesh:
             query = Query(operators)
             routes = tuple(Route(query, tuple(map(str, order))) for order in data["routes"])
             classifier = classifier_from(data.get("classifier"))
+            for pairing in classifier.pairings if isinstance(classifier, Cells) else ():
+                query.index(pairing.operator)
             return cls(query, routes, _figures(query, data["figures"]), classifier)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise PlanError(f"damaged plan: {type(error).__name__}: {error}") from error

@@ -194,6 +194,10 @@ class Policy(ABC):
     def plan(self) -> Mesh:
         """The plan to follow now."""
 
+    def learned(self) -> Mesh:
+        """The plan to save; a plan to follow now may have parts that are only tried."""
+        return self.plan()
+
     def main_order(self) -> tuple[str, ...]:
         """The order in force, of the main route where there are several."""
         return self.plan().routes[0].order

@@ -22,7 +22,7 @@ from anabranch.policies.base import Event, Feedback, Floats, Rows, Sampling, Vis
 from anabranch.policies.drift import RowCost, Watch
 from anabranch.policies.eddy import check_alpha
 from anabranch.policies.measured import COLD_ROWS, Measured, check_rows, check_share
-from anabranch.policies.planner import PRIOR_ROWS, Paired, Planner
+from anabranch.policies.planner import Paired, Planner
 from anabranch.policies.register import Found, Register
 from anabranch.policies.trial import Trial
 from anabranch.stats import Selectivity
@@ -31,6 +31,11 @@ from anabranch.stats import Selectivity
 LEAST_SAMPLE, MOST_SAMPLE = 150, 2_000
 # The budget may be overdrawn by the cost of so many rows, or short runs would never learn.
 CREDIT_ROWS = 50
+# Share of the time that judging attributes may take, and seconds that it may take at the start. The
+# debt never gets deeper than these: a hiccup of the machine must not end profiling for good.
+THINKING, FIRST_THOUGHTS = 0.005, 0.03
+# Rows that each selectivity of a plan to begin with counts for.
+RESUMED_ROWS = 50.0
 # Attributes used at once at most.
 MOST_IN_USE = 6
 # A new plan must be expected to save this share.
@@ -148,6 +153,7 @@ class ContentLearns(Measured):
         self._wanted = 0  # rows that this turn still needs
         self._extra = 0.0  # seconds per row that it is expected to cost
         self._allowance = 0.0  # seconds that profiling may cost now
+        self._thinking = FIRST_THOUGHTS  # seconds that judging attributes may take now
         self._cost = 0.0  # seconds per row of the last slice
         self._learning = 0.0  # seconds that learning from a slice takes
         self._curiosity = 1.0
@@ -157,6 +163,7 @@ class ContentLearns(Measured):
         self._replan_at = self._quiet_until = 0
         self._audit_at = AUDIT_ROWS
         self._mesh = start or Mesh.single(self.query, self.query.written())
+        self._reported = self._mesh  # the last one that an event told of
         if start is not None:
             self._resume(start)
 
@@ -167,9 +174,14 @@ class ContentLearns(Measured):
             known.restart(LEAST_SAMPLE, figures["passed"] * LEAST_SAMPLE)
         if not isinstance(start.classifier, Cells):
             return
+        if not start.classifier.pairings:
+            raise InputError(
+                "the classes of this plan were told, not learned: run it by ContentKnows, or begin "
+                "content without a plan"
+            )
         for pairing in start.classifier.pairings:
             partition = start.classifier.partitions[pairing.partition]
-            rows = np.full(partition.size, PRIOR_ROWS)
+            rows = np.full(partition.size, RESUMED_ROWS)
             known = Selectivity.of(rows, rows * np.array(pairing.passed), self.alpha, 0.5)
             self._pairs[self.query.index(pairing.operator)] = Paired(partition, known)
 
@@ -177,6 +189,11 @@ class ContentLearns(Measured):
 
     def plan(self) -> Mesh:
         return self._mesh
+
+    def learned(self) -> Mesh:
+        """The plan without what a turn or a trial changes for its time."""
+        passing = self._profiling is not None or self._trial is not None
+        return self._planner().build(self._pairs) if passing else self._mesh
 
     def sampling(self) -> Sampling:
         if len(self.query) < 2:
@@ -261,11 +278,13 @@ class ContentLearns(Measured):
                 _tally_visits(known[operator].selectivity, visits, codes)
 
     def _pay(self, feedback: Feedback) -> None:
-        """What learning took is taken off the allowance."""
-        self._allowance -= feedback.learning
-        self._learning += 0.3 * (feedback.learning - self._learning)
+        """What judging attributes took beyond the usual is taken off the time for it."""
         if self._judged:
-            self._judging.update(1, feedback.learning, memory=0.8)
+            took = max(0.0, feedback.learning - self._learning)
+            self._judging.update(1, took, memory=0.8)
+            self._thinking = max(self._thinking - took, -FIRST_THOUGHTS)
+        else:
+            self._learning += 0.3 * (feedback.learning - self._learning)
         self._judged = False
 
     def _known(self) -> dict[int, Paired]:
@@ -339,10 +358,11 @@ class ContentLearns(Measured):
                     self._pairs[operator] = self._paired(operator, best)
                 continue
             self._new.pop(operator, None)
-            if old is not None:
-                del self._pairs[operator]
-                dropped.append(self._told("drop", operator, old))
-            if best and self._resting.get((operator, told), 0) <= self._rows:
+            if best is None:
+                if old is not None:
+                    del self._pairs[operator]
+                    dropped.append(self._told("drop", operator, old))
+            elif self._resting.get((operator, told), 0) <= self._rows:
                 self._note(operator, self._paired(operator, best))
         news = dropped or set(self._new) - before
         self._curiosity = 1.0 if news else max(LEAST_CURIOSITY, BOREDOM * self._curiosity)
@@ -382,7 +402,8 @@ class ContentLearns(Measured):
             return self._install(without)
         self._trial = Trial()
         self._trial_meshes = {"with": with_it, "without": without}
-        return self._install(with_it)
+        self._mesh = with_it
+        return ()
 
     def _promising(self) -> bool:
         """Whether the pairs noted are expected to save enough for a short trial to show it."""
@@ -395,7 +416,7 @@ class ContentLearns(Measured):
         if trial.kept is None:
             self._mesh = self._trial_meshes[trial.turn]
             return ()
-        if not self._new:
+        if trial.audit:
             return self._audited(trial)
         measured = trial.without.mean(self._costs), trial.with_it.mean(self._costs)
         kind = "keep" if trial.kept else "drop"
@@ -413,9 +434,10 @@ class ContentLearns(Measured):
     def _audit(self) -> tuple[Event, ...]:
         """Do all pairs together still pay?"""
         planner = self._planner()
-        self._trial = Trial(doubt=AUDIT_DOUBT)
+        self._trial = Trial(doubt=AUDIT_DOUBT, audit=True)
         self._trial_meshes = {"with": planner.build(self._pairs), "without": planner.build({})}
-        return self._install(self._trial_meshes["with"])
+        self._mesh = self._trial_meshes["with"]
+        return ()
 
     def _audited(self, trial: Trial) -> tuple[Event, ...]:
         self._trial, self._trial_meshes = None, {}
@@ -445,8 +467,8 @@ class ContentLearns(Measured):
 
     def _begin_turn(self) -> None:
         """Profile the next operator that is worth it; its pair is not used meanwhile."""
-        broke = self.p == "auto" and self._allowance < self._judging.mean - CREDIT_ROWS * self._cost
-        if broke or not self.query.attributes:
+        broke = self._thinking < self._judging.mean or self._allowance < -CREDIT_ROWS * self._cost
+        if not self.query.attributes or (broke and self.p == "auto"):
             return
         worth = self._worth()
         if not worth:
@@ -458,7 +480,7 @@ class ContentLearns(Measured):
         self._turn = self._profiling = operator
         self._wanted = rows
         if self.sample != "auto":
-            self._register.clear(operator)
+            self._register.clear_operator(operator)
         others = {o: paired for o, paired in self._pairs.items() if o != operator}
         if len(others) < len(self._pairs):
             self._mesh = self._planner().build(others)
@@ -474,7 +496,7 @@ class ContentLearns(Measured):
         usual = planner.expected(self._mesh, known)
         self._extra = max(0.0, planner.expected(self._mesh, known, operator) - usual)
         most = self.sample_rows
-        purse = self._allowance + CREDIT_ROWS * usual - self._judging.mean
+        purse = self._allowance + CREDIT_ROWS * usual
         if self._pairs:  # a slice of its own, as short as can be
             purse -= self._fixed()
         else:  # nothing is given up meanwhile: as long as any slice
@@ -511,13 +533,14 @@ class ContentLearns(Measured):
         if self._strange():
             return ()
         self._allowance += self._curiosity * self.budget * feedback.spent
+        self._thinking += self._curiosity * THINKING * feedback.spent
         # In units of a usual evaluation: how busy the machine is does not matter.
         if self._watch.update(feedback.rows, self._cost / float(np.median(self._costs))):
             if self._rows >= self._quiet_until:
                 return self._start_over()
             self._watch = Watch()
         events: tuple[Event, ...] = ()
-        if self._pairs and self._rows >= self._audit_at:
+        if self._pairs and not self._new and self._rows >= self._audit_at:
             return self._audit()
         if self._rows >= self._replan_at:
             events = self._replan()
@@ -569,7 +592,9 @@ class ContentLearns(Measured):
         return np.array([float(selectivity.get()[0]) for selectivity in self._overall])
 
     def _install(self, mesh: Mesh) -> tuple[Event, ...]:
-        before, self._mesh = self._mesh, mesh
+        """Follow a plan. What a turn or a trial changes for its time is no change of order."""
+        self._mesh = mesh
+        before, self._reported = self._reported, mesh
         orders = before.routes[0].order, mesh.routes[0].order
         if orders[0] == orders[1] and len(before.routes) == len(mesh.routes):
             return ()

@@ -54,16 +54,22 @@ class ContentKnows(Policy):
 
     def check(self, query: Query) -> None:
         known = [attribute.name for attribute in query.attributes]
-        if self.attribute not in known:
+        if self._named(known) is None:
             raise InputError(
                 f'the rows carry no attribute "{self.attribute}"; {closest(self.attribute, known)}'
             )
 
+    def _named(self, known: Sequence[str]) -> str | None:
+        """The attribute as the query spells it; case does not matter, as in Spark."""
+        alike = [name for name in known if name.lower() == self.attribute.lower()]
+        return self.attribute if self.attribute in known else next(iter(alike), None)
+
     def begin(self, start: Mesh | None) -> None:
+        attribute = self._named([a.name for a in self.query.attributes]) or self.attribute
         default = tuple(self.default or self.query.written())
         told = [(float(value), tuple(order)) for value, order in sorted(self.orders.items())]
         orders = list(dict.fromkeys([default, *(order for _, order in told)]))
-        partition = ValuePartition(self.attribute, tuple(value for value, _ in told))
+        partition = ValuePartition(attribute, tuple(value for value, _ in told))
         table = tuple((cell, orders.index(order)) for cell, (_, order) in enumerate(told))
         routes = tuple(Route(self.query, order) for order in orders)
         self._mesh = Mesh(self.query, routes, classifier=Cells((partition,), table))

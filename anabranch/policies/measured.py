@@ -12,7 +12,7 @@ from anabranch.stats import OperatorCost
 # A first call may load a model or compile a regex: its rows count, its time does not. So the first
 # slice is a small one.
 COLD_ROWS = 50
-# Old timings fade by this factor per slice of rows, so that a cost that drifts is noticed
+# Old timings fade by this factor per call, so that a cost that drifts is noticed
 # within some tens of batches while one slow call does not turn the order.
 COST_MEMORY = 0.95
 # Timed calls of an operator, and seconds in all operators' on average, at which its cost is half

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from anabranch.model import Attribute, Partition, combine, pair_of
 from anabranch.model.attribute import SPECIAL
-from anabranch.stats import InOut, is_stale, partition_by, pruned
+from anabranch.stats import InOut, RunningRange, is_stale, partition_by, pruned
 from anabranch.stats.gain import gain_ratio, information_gain, outlier, surprise
 from anabranch.stats.in_out import count
 from anabranch.stats.partitioner import MOST_PARTITIONS
@@ -29,7 +29,9 @@ Names = tuple[str, ...]
 # The chance of taking one of an operator's attributes for a classifier when none is, each time.
 FALSE_ALARM = 0.0003
 # The same for attributes that other operators are routed by: one more costs nothing to classify by.
-FAMILIAR_ALARM = 0.9
+FAMILIAR_ALARM = 0.05
+# And for them when no pair of attributes tells more.
+ANY_ALARM = 0.9
 # Of the attributes that tell something, those count that tell at least this share of the most: a
 # nearly constant attribute has a great gain ratio over next to no gain.
 RELEVANT = 0.5
@@ -81,24 +83,28 @@ class Register:
         width = max(MOST_PARTITIONS + 1, partitions or 0) + SPECIAL
         sizes = {"size": size} if size else {}
         self._counts = [InOut(len(attributes), width, **sizes) for _ in range(operators)]
-        self._size = min(KEPT_ROWS, size or KEPT_ROWS)
+        self._least = min(LEAST_ROWS, size or LEAST_ROWS)
+        self._ranges = [RunningRange() for _ in attributes]
         self._chosen: list[Partition | None] = [None] * len(attributes)
         self.pruned: dict[str, str] = {}
         self._rebuild_at = 0
         self._seen = 0
-        self.clear()
+        self._cells: dict[Any, tuple[Codes, Floats, Codes]] = {}  # until rows are added
+        self._values = np.zeros((0, len(attributes)))
+        self._passed, self._met = np.zeros((2, 0, operators), bool)
 
-    def clear(self, operator: int | None = None) -> None:
-        """Forget what was found about an operator, or about all."""
-        for place, counts in enumerate(self._counts):
-            if operator is None or operator == place:
-                counts.clear()
-        if operator is None:
-            self._cells: dict[Any, tuple[Codes, Floats, Codes]] = {}  # until rows are added
-            self._values = np.zeros((0, len(self.attributes)))
-            self._passed = np.zeros((0, len(self._counts)), bool)
-            self._met = self._passed
-            self._rebuild_at = self._seen = 0
+    def clear(self) -> None:
+        """Forget all rows."""
+        for counts in self._counts:
+            counts.clear()
+        self._cells.clear()
+        self._values, self._passed, self._met = self._values[:0], self._passed[:0], self._met[:0]
+        self._rebuild_at = self._seen = 0
+
+    def clear_operator(self, operator: int) -> None:
+        """Forget what was found about an operator."""
+        self._counts[operator].clear()
+        self._met[:, operator] = False
 
     @property
     def kept(self) -> int:
@@ -120,10 +126,12 @@ class Register:
         self._cells.clear()
         stride = -(-len(values) // MOST_TAKEN) or 1
         values, passed, met = values[::stride], passed[::stride], met[::stride]
-        self._values = np.concatenate([self._values, values])[-self._size :]
-        self._passed = np.concatenate([self._passed, passed])[-self._size :]
-        self._met = np.concatenate([self._met, met])[-self._size :]
+        self._values = np.concatenate([self._values, values])[-KEPT_ROWS:]
+        self._passed = np.concatenate([self._passed, passed])[-KEPT_ROWS:]
+        self._met = np.concatenate([self._met, met])[-KEPT_ROWS:]
         self._seen += len(values)
+        for place, span in enumerate(self._ranges):
+            span.update(values[:, place])
         codes = self._codes(values)
         for operator, counts in enumerate(self._counts):
             rows = met[:, operator]
@@ -154,7 +162,7 @@ class Register:
             if reason is not None:
                 self.pruned[attribute.name] = reason
                 continue
-            part = partition_by(attribute, column, self._partitions)
+            part = partition_by(attribute, column, self._partitions, self._ranges[place])
             self._chosen[place] = part
             if part != old:
                 self._recount(place, part.code([column]))
@@ -172,23 +180,23 @@ class Register:
         Less evidence is asked of `familiar` attributes, which other operators are routed by.
         """
         counts = self._counts[operator]
-        if counts.rows < LEAST_ROWS or not 0 < counts.passed < counts.rows:
+        if counts.rows < self._least or not 0 < counts.passed < counts.rows:
             return None
         known = [i for i, part in enumerate(self._chosen) if part is not None]
+        near = [i for i in known if (self.attributes[i].name,) in familiar]
         found = self._among(operator, known, threshold, FALSE_ALARM)
-        if found is None and familiar:
-            near = [i for i in known if (self.attributes[i].name,) in familiar]
-            found = self._among(operator, near, threshold, FAMILIAR_ALARM)
+        found = found or self._among(operator, near, threshold, FAMILIAR_ALARM)
         if found is None and pairs:
             found = self._best_pair(operator, known[:PAIRED], threshold)
-        return found
+        return found or self._among(operator, near, threshold, ANY_ALARM)
 
     def _among(
         self, operator: int, places: list[int], threshold: float, alarm: float
     ) -> Found | None:
         rows_in, rows_out = self._counts[operator].get()
         parts = [part for i in places if (part := self._chosen[i]) is not None]
-        return _best(parts, rows_in[places], rows_out[places], threshold, alarm)
+        dense = ROWS_PER_CELL if self._partitions is None else 0
+        return _best(parts, rows_in[places], rows_out[places], threshold, alarm, dense)
 
     def _best_pair(self, operator: int, places: list[int], threshold: float) -> Found | None:
         met = self._met[:, operator]
@@ -239,7 +247,12 @@ def _level(alarm: float, tests: int) -> float:
 
 
 def _best(
-    parts: Sequence[Partition], rows_in: Floats, rows_out: Floats, threshold: float, alarm: float
+    parts: Sequence[Partition],
+    rows_in: Floats,
+    rows_out: Floats,
+    threshold: float,
+    alarm: float,
+    dense: int = ROWS_PER_CELL,
 ) -> Found | None:
     """Of these partitions the one with the greatest gain ratio that is not by chance."""
     if not parts:
@@ -249,7 +262,7 @@ def _best(
     single = [_level(alarm, 2 * len(parts) * int(cells)) for cells in filled]
     telling |= outlier(rows_in, rows_out) > single
     # Sparse tables look surprising by themselves.
-    telling &= filled * ROWS_PER_CELL <= rows_in.sum(axis=1)
+    telling &= filled * dense <= rows_in.sum(axis=1)
     ratio, gain = gain_ratio(rows_in, rows_out), information_gain(rows_in, rows_out)
     telling &= ratio > threshold
     if not telling.any():

@@ -65,7 +65,7 @@ class Trial:
     ('with', 200)
     >>> trial.update(200, np.array([1.0, 0.1]), costs); trial.turn
     'without'
-    >>> trial.update(100, np.array([1.0, 0.9]), costs); trial.kept, trial.saved
+    >>> trial.update(100, np.array([1.0, 0.9]), costs); trial.kept, round(trial.saved, 1)
     (True, 1.6)
     """
 
@@ -74,6 +74,7 @@ class Trial:
     kept: bool | None = None  # None until decided
     saved: float = 0.0  # seconds per row
     doubt: float = DOUBT
+    audit: bool = False  # of pairs in use, not of new ones
 
     @property
     def turn(self) -> str:

@@ -23,7 +23,7 @@ class Report:
     evaluations
         Name -> rows evaluated, profiling included.
     profiling
-        Name -> of these, the extra ones that only profiling asked for.
+        Name -> of these, those made in order to profile.
     passed
         Name -> rows that it passed.
     seconds
@@ -169,6 +169,9 @@ def _classifiers(plan: dict[str, Any] | None) -> dict[str, str]:
     classifier = classifier_from(plan["classifier"]) if plan else None
     if not isinstance(classifier, Cells):
         return {}
+    if not classifier.pairings:  # told, for all operators
+        told = ", ".join(map(str, classifier.partitions))
+        return {operator["name"]: told for operator in (plan or {})["operators"]}
     return {p.operator: str(classifier.partitions[p.partition]) for p in classifier.pairings}
 
 

@@ -56,7 +56,7 @@ def _operators(report: "Report") -> Table:
     for name in order:
         rows = report.evaluations[name]
         table.add_row(
-            name,
+            Text(name),
             f"{rows:,}",
             _share(rows, report.rows_in),
             f"{report.profiling[name]:,}",
@@ -75,7 +75,7 @@ def _routes(report: "Report") -> Table:
     table = Table("route", box=None, pad_edge=False)
     table.add_column("rows", justify="right")
     for route, rows in report.routes[:SHOWN_EVENTS]:
-        table.add_row(route or "(none)", f"{rows:,}")
+        table.add_row(Text(route or "(none)"), f"{rows:,}")
     if len(report.routes) > SHOWN_EVENTS:
         rest = sum(rows for _, rows in report.routes[SHOWN_EVENTS:])
         table.add_row(f"{len(report.routes) - SHOWN_EVENTS} more", f"{rest:,}")
@@ -94,7 +94,7 @@ def _classifiers(report: "Report") -> Table:
         total = sum(by.values())
         shares = sorted(by.items(), key=lambda item: -item[1])
         told = ", ".join(f"{ROUTED.get(k, k)} {rows / total:.1%}" for k, rows in shares)
-        table.add_row(name, report.classifiers.get(name, "-"), told)
+        table.add_row(Text(name), Text(report.classifiers.get(name, "-")), Text(told))
     return table
 
 

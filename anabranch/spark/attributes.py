@@ -3,14 +3,17 @@
 Spark computes the number, so that a word costs the worker no more than a number does.
 """
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     BooleanType,
+    CharType,
     DataType,
     DateType,
     NumericType,
@@ -18,6 +21,7 @@ from pyspark.sql.types import (
     StructType,
     TimestampNTZType,
     TimestampType,
+    VarcharType,
 )
 
 from anabranch.model import Attribute, InputError, closest
@@ -31,31 +35,32 @@ LONGEST_WORD = 64
 # A whole number of so many bits is exact as a float.
 WORD_BITS = 52
 
+WORDS = (StringType, CharType, VarcharType)
+NUMBERS = (NumericType, BooleanType, DateType, TimestampType, TimestampNTZType)
+
 Path = tuple[str, ...]
 
 
 def usable(schema: StructType) -> dict[str, tuple[Path, DataType]]:
     """Name -> path and type of every column, or field of one, that rows can be told apart by."""
-    tops = [field.name for field in schema.fields]
     found: dict[str, tuple[Path, DataType]] = {}
     for path, kind in _leaves(schema, ()):
-        if tops.count(path[0]) == 1 and _simple(kind):
+        if isinstance(kind, (*WORDS, *NUMBERS)):
             found.setdefault(".".join(path), (path, kind))
     return found
 
 
 def _leaves(schema: StructType, prefix: Path) -> Iterable[tuple[Path, DataType]]:
+    """Columns and fields that a name resolves to; names differ by more than case."""
+    names = [field.name.lower() for field in schema.fields]
     for field in schema.fields:
         path = (*prefix, field.name)
+        if names.count(field.name.lower()) > 1:
+            continue
         if isinstance(field.dataType, StructType):
             yield from _leaves(field.dataType, path)
         else:
             yield path, field.dataType
-
-
-def _simple(kind: DataType) -> bool:
-    simple = (NumericType, StringType, BooleanType, DateType, TimestampType, TimestampNTZType)
-    return isinstance(kind, simple)
 
 
 def choose(
@@ -63,14 +68,23 @@ def choose(
 ) -> list[str]:
     """The attributes of a run: those named, or all usable ones up to a limit, `preferred` first."""
     known = usable(df.schema)
-    wanted = _checked(named) if named is not None else None
-    for name in (*(wanted or ()), *needed):
-        if name not in known:
-            raise _refused(df, name, list(known))
-    if wanted is None:
+    if named is None:
         wanted = [*(name for name in preferred if name in known), *known]
         wanted = list(dict.fromkeys(wanted))[:MOST_ATTRIBUTES]
-    return list(dict.fromkeys([*wanted, *needed]))
+    else:
+        wanted = [_real(df, name) for name in _checked(named)]
+    return list(dict.fromkeys([*wanted, *(_real(df, name) for name in needed)]))
+
+
+def _real(df: DataFrame, name: str) -> str:
+    """The name of an attribute as the schema spells it; case does not matter, as in Spark."""
+    known = usable(df.schema)
+    alike = [other for other in known if other.lower() == name.lower()]
+    if name in known:
+        return name
+    if len(alike) == 1:
+        return alike[0]
+    raise _refused(df, name, list(known))
 
 
 def _checked(named: Sequence[str]) -> list[str]:
@@ -86,7 +100,7 @@ def _refused(df: DataFrame, name: str, known: list[str]) -> InputError:
         return InputError(f'"{name}" cannot be an attribute: the input has no usable column')
     present = {".".join(path): kind for path, kind in _leaves(df.schema, ())}
     present |= {field.name: field.dataType for field in df.schema.fields}
-    if df.columns.count(name) > 1:
+    if [column.lower() for column in df.columns].count(name.lower()) > 1:
         reason = "there are several columns of that name"
     elif name in present:
         reason = f"rows cannot be told apart by {present[name].simpleString()}"
@@ -101,14 +115,14 @@ def describe(df: DataFrame, names: Sequence[str]) -> list[tuple[Attribute, Colum
     described = []
     for name in names:
         path, kind = known[name]
-        attribute = Attribute(name, "word" if isinstance(kind, StringType) else "number")
+        attribute = Attribute(name, "word" if isinstance(kind, WORDS) else "number")
         described.append((attribute, as_number(F.col(".".join(map(quoted, path))), kind)))
     return described
 
 
 def as_number(column: Column, kind: DataType) -> Column:
     """A 64-bit float that stands for the value; NULL stays NULL."""
-    if isinstance(kind, StringType):
+    if isinstance(kind, WORDS):
         word = F.shiftrightunsigned(F.xxhash64(column), 64 - WORD_BITS).cast("double")
         return F.when(F.length(column) > LONGEST_WORD, F.lit(LONG_WORD)).when(
             column.isNotNull(), word
@@ -120,23 +134,33 @@ def as_number(column: Column, kind: DataType) -> Column:
     return column.cast("double")
 
 
+def _untold(name: str, kind: DataType, value: Any, reason: str) -> InputError:
+    return InputError(
+        f'{value!r} cannot be told of "{name}", which is {kind.simpleString()}: {reason}'
+    )
+
+
 def encoder(df: DataFrame) -> Callable[[str, Sequence[Any]], list[float]]:
     """A function that brings values of a column to the numbers that stand for them."""
 
     def encode(name: str, values: Sequence[Any]) -> list[float]:
-        known = usable(df.schema)
-        if name not in known:
-            raise _refused(df, name, list(known))
-        kind = known[name][1]
+        kind = usable(df.schema)[_real(df, name)][1]
         # One row of constants: Spark folds it, no job runs.
         row = df.sparkSession.createDataFrame(pa.table({"row": [0]}))
-        told = row.select(*[as_number(F.lit(v).cast(kind), kind) for v in values]).collect()[0]
-        for value, number in zip(values, told, strict=True):
-            if number is None or number != number:
-                raise InputError(
-                    f'{value!r} cannot be told of "{name}", which is {kind.simpleString()}; rows '
-                    "with NULL or NaN take the default order"
-                )
-        return list(told)
+        numbers: list[float] = []
+        for value in values:
+            try:
+                number = row.select(as_number(F.lit(value).cast(kind), kind)).collect()[0][0]
+            except PySparkException as error:
+                raise _untold(name, kind, value, "it does not fit") from error
+            if number is None or not math.isfinite(number):
+                raise _untold(name, kind, value, "rows with it take the default order")
+            if isinstance(kind, WORDS) and number == LONG_WORD:
+                reason = f"words of over {LONGEST_WORD} characters are not told apart"
+                raise _untold(name, kind, value, reason)
+            if number in numbers:
+                raise _untold(name, kind, value, "another value told is the same")
+            numbers.append(number)
+        return numbers
 
     return encode

@@ -86,7 +86,7 @@ def pruned(attribute: Attribute, values: Floats) -> str | None:
     if len(values) < LEAST_ROWS:
         return None
     distinct = len(np.unique(seen))
-    if distinct < 2 and len(seen) == len(values):
+    if distinct < 2 and len(seen) in (0, len(values)):
         return "constant"
     if attribute.kind == "word" and (seen == LONG_WORD).mean() > LONG:
         return "long"
@@ -99,8 +99,10 @@ def pruned(attribute: Attribute, values: Floats) -> str | None:
     return None
 
 
-def partition_by(attribute: Attribute, values: Floats, partitions: int | None) -> Partition:
-    """A partition for an attribute that was seen to take these values.
+def partition_by(
+    attribute: Attribute, values: Floats, partitions: int | None, span: RunningRange | None = None
+) -> Partition:
+    """A partition for an attribute that was seen to take these values, and earlier ones in `span`.
 
     With a number of partitions: hashed if the attribute is discrete, ranges of equal width if it is
     continuous. Without: known values where there are few, else buckets or ranges that hold equal
@@ -121,7 +123,7 @@ def partition_by(attribute: Attribute, values: Floats, partitions: int | None) -
     if partitions is not None:
         if attribute.kind == "word" or _discrete(known, len(seen)):
             return HashPartition(attribute.name, partitions)
-        span = RunningRange()
+        span = span or RunningRange()
         span.update(seen)
         return span.cut(attribute.name, partitions)
     most = int(np.clip(len(seen) // ROWS_PER_PARTITION, 2, MOST_PARTITIONS))

@@ -43,7 +43,7 @@ class Selectivity:
         """From In and Out; where In is 0 the overall selectivity `prior` stands in."""
         made = cls(len(rows), alpha)
         made.rows = rows.astype(float)
-        made.passed = np.where(rows > 0, passed / np.maximum(rows, 1), prior)
+        made.passed = np.where(rows > 0, passed / np.where(rows > 0, rows, 1.0), prior)
         return made
 
     def update(self, rows: NDArray[np.int64], passed: NDArray[np.int64]) -> None:

@@ -4,6 +4,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from anabranch.bench.content_replay import moved_stream, run_star, saved
 from anabranch.bench.replay import replay
@@ -12,6 +14,7 @@ from anabranch.kernel.ledger import PROFILING, UNCLASSIFIED
 from anabranch.model import Attribute, Cells, InputError, Mesh, Operator, PlanError, Query
 from anabranch.policies import ContentKnows, ContentLearns, Eddy, resolve
 from anabranch.policies.trial import MOST_ROWS, Trial
+from tests.strategies import queries
 
 GRID = [round(0.05 * i, 2) for i in range(1, 20)]
 
@@ -86,7 +89,8 @@ def test_a_correlation_that_moves_is_found_again(own):
     )
     assert right_rows(learns, drops)
     ratios = np.array(learns.per_batch) / np.array(sbr.per_batch)
-    assert ratios[25:27].mean() <= 1.02
+    assert ratios[25:30].mean() <= 1.02
+    assert ratios[25:].max() <= 1.05  # 2,000 rows: one in a hundred is off by 3 % by chance
     assert ratios[30:].mean() < 0.7
     assert {str(p) for p in learns.plans[0].classifier.partitions} == {"moved"}
     kinds = {event.kind for event in learns.ledger.events}
@@ -151,6 +155,69 @@ def test_no_pair_is_used_while_its_operator_is_profiled(monkeypatch):
     assert all(b == (a + 1) % 4 for a, b in pairwise(turns))
 
 
+@pytest.mark.parametrize("sample", [60, 120, 150])
+def test_small_samples_learn_and_go_on(sample):
+    star = StreamStar(skewed(4, 0.05))
+    done = replay(ContentLearns(sample=sample), star.drops(), star.attributes, star.columns())
+    assert done.evaluations < 1.3 * star.rows
+    assert max(event.row for event in done.ledger.events) > 10_000
+
+
+def test_a_continuous_attribute_in_the_papers_setting():
+    random = np.random.default_rng(0)
+    x = random.random(100_000)
+    classes = (4 * x).astype(int)
+    drops = random.random((len(x), 4)) >= skewed(4, 0.05)[classes]
+    policy = ContentLearns(p=0.06, sample=150, partitions=24, first_rows=0)
+    done = replay(policy, drops, (Attribute("x"),), {"x": x})
+    sbr = replay(Eddy(), drops)
+    assert right_rows(done, drops)
+    assert done.evaluations < 0.75 * sbr.evaluations
+
+
+def test_a_pair_is_found_beside_a_familiar_attribute():
+    """Two operators depend on a, two on the parity of a and b."""
+    random = np.random.default_rng(1)
+    a, b = random.integers(0, 4, (2, 100_000))
+    odd = (a + b) % 2 == 1
+    chances = np.column_stack(
+        [
+            np.where(a < 2, 0.6, 0.1),
+            np.where(a < 2, 0.1, 0.6),
+            np.where(odd, 0.9, 0.1),
+            np.where(odd, 0.1, 0.9),
+        ]
+    )
+    drops = random.random(chances.shape) < chances
+    done = replay(ContentLearns(), drops, (Attribute("a"), Attribute("b")), {"a": a, "b": b})
+    assert done.shares()["a, b"] > 0.2 * done.evaluations
+
+
+def test_the_plan_to_save_has_no_part_of_a_turn_or_trial():
+    star = StreamStar(skewed(4, 0.05), rows=200_000)
+    query = Query(tuple(Operator(name) for name in star.operators), star.attributes)
+    seen = []
+
+    class Watched(ContentLearns):
+        def observe(self, feedback):
+            events = super().observe(feedback)
+            if self._rows > 5_000:
+                mesh = self.learned()
+                seen.append({pairing.operator for pairing in mesh.classifier.pairings})
+            return events
+
+    replay(Watched(budget=0.05), star.drops(), star.attributes, star.columns(), workers=1)
+    assert len(seen) > 20
+    assert all(paired == set(query.names) for paired in seen)
+
+
+def test_turns_go_on_although_learning_takes_time():
+    star = StreamStar(skewed(4, 0.1), rows=400_000)
+    done = replay(ContentLearns(), star.drops(), star.attributes, star.columns(), workers=1)
+    late = [e for e in done.ledger.events if e.kind == "profile" and e.row > 50_000]
+    assert {event.operator for event in late} == set(star.operators)
+
+
 def test_the_papers_setting():
     star = StreamStar(skewed(4, 0.05))
     policy = ContentLearns(p=0.06, sample=150, partitions=24, first_rows=0)
@@ -201,6 +268,35 @@ def test_the_lottery_draws_in_inverse_proportion_to_selectivity():
     eddy._selectivity[1].restart(1000, 800)
     first = [eddy._draw().routes[i].order[0] for _ in range(300) for i in range(8)]
     assert first.count("a") / len(first) == pytest.approx(0.8, abs=0.03)
+
+
+def test_content_cannot_begin_with_classes_that_were_told():
+    query = Query((Operator("x"), Operator("y")), (Attribute("city"),))
+    plan = ContentKnows("city", {1: ["y", "x"]}).bind(query).plan()
+    with pytest.raises(InputError, match="were told, not learned"):
+        ContentLearns().bind(query, plan)
+
+
+@settings(max_examples=25)
+@given(st.data())
+def test_right_rows_under_guards_attributes_and_small_batches(data):
+    query = data.draw(queries(least=2))
+    random = np.random.default_rng(data.draw(st.integers(0, 999)))
+    rows = data.draw(st.sampled_from([700, 6_000]))
+    x = random.integers(0, 3, rows).astype(float)
+    x[::17] = np.nan
+    x[::31] = np.inf
+    rates = random.random((4, len(query)))
+    drops = random.random((rows, len(query))) < rates[np.nan_to_num(x, nan=3, posinf=3).astype(int)]
+    policy = data.draw(st.sampled_from([Eddy(), ContentLearns(), ContentLearns(p=0.3, sample=100)]))
+    batch = data.draw(st.sampled_from([1, 37, 2_000])) if rows == 700 else 900
+    attributes = (Attribute("x"), Attribute("y", "word"))
+    columns = {"x": x, "y": random.integers(0, 500, rows)}
+    done = replay(policy, drops, attributes, columns, batch=batch, query=query)
+    assert right_rows(done, drops)
+    for mesh in done.plans:
+        assert Mesh.from_dict(mesh.to_dict()).routes == mesh.routes
+        assert all(query.allows(route.order) for route in mesh.routes)
 
 
 def test_costs_count():

@@ -153,6 +153,32 @@ def test_attributes_that_cannot_be_are_refused_with_those_that_can(df):
     assert "twice" not in usable(doubled.schema)
 
 
+def test_names_that_differ_in_case(df):
+    alike = df.select("*", F.col("city").alias("City"), F.col("day").alias("When"))
+    query = query_of(alike)
+    assert "city" not in usable(alike.schema)
+    run = query.run(policy="content")  # what is ambiguous is left out
+    assert [row[0] for row in run.df.select("id").orderBy("id").collect()] == plain_ids(df)
+    with pytest.raises(ab.InputError, match="several columns of that name"):
+        query.run(policy="content", attributes=["city"])
+    assert query.run(policy="content", attributes=["wHEN"]).query.attributes[0].name == "When"
+
+
+@pytest.mark.parametrize(
+    ("attribute", "values", "reason"),
+    [
+        ("id", ["abc"], "it does not fit"),
+        ("id", [1, 1.7], "another value told is the same"),
+        ("share", [float("inf")], "take the default order"),
+        ("note", ["x" * 80], "over 64 characters"),
+    ],
+)
+def test_values_that_cannot_be_told(df, attribute, values, reason):
+    names = [f"city{i}" for i in range(4)]
+    with pytest.raises(ab.InputError, match=reason):
+        query_of(df).run(policy=ab.ContentKnows(attribute, dict.fromkeys(values, names)))
+
+
 def test_long_words_and_sequences_are_left_out(df):
     run = query_of(df).run(policy="content", attributes=["note", "id"])
     assert ids(run) == plain_ids(df)
