@@ -269,13 +269,14 @@ class ContentLearns(Measured):
         if not isinstance(classifier, Cells) or not feedback.codes:
             return
         self._routing.append((feedback.rows, feedback.routing))
-        known = self._known()
         for pairing in classifier.pairings:
             operator = self.query.index(pairing.operator)
             visits = [visit for visit in feedback.visits if visit.operator == operator]
-            if visits and operator in known:
-                codes = feedback.codes[pairing.partition]
-                _tally_visits(known[operator].selectivity, visits, codes)
+            partition = classifier.partitions[pairing.partition]
+            # An operator may have a pair in use and another one on trial.
+            for paired in (self._pairs.get(operator), self._new.get(operator)):
+                if visits and paired is not None and paired.partition == partition:
+                    _tally_visits(paired.selectivity, visits, feedback.codes[pairing.partition])
 
     def _pay(self, feedback: Feedback) -> None:
         """What judging attributes took beyond the usual is taken off the time for it."""

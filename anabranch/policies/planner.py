@@ -72,11 +72,9 @@ class Planner:
         return passed
 
     def expected(self, mesh: Mesh, pairs: Pairs, first: int | None = None) -> float:
-        """Mean cost of a row under a plan, with an operator first if one is given.
-
-        The partitions that the plan uses must be among those of the pairs.
-        """
-        partitions = _partitions(pairs)
+        """Mean cost of a row under a plan, with an operator first if one is given."""
+        own = mesh.classifier.partitions if isinstance(mesh.classifier, Cells) else ()
+        partitions = tuple(dict.fromkeys((*_partitions(pairs), *own)))
         cells, weights, codes = self.register.cells(partitions, MOST_CELLS)
         routes = [route.indexes for route in mesh.routes]
         if first is not None:
