@@ -43,6 +43,8 @@ GAIN = 0.005
 # Rows after which pairs in use are tried again, and the standard errors by which they must be
 # better in the end: fewer than for new ones, or pairs that save little would come and go.
 AUDIT_ROWS, AUDIT_DOUBT = 50_000, 0.5
+# Sooner, after so many rows, when rows cost more than expected by this share.
+SOON_ROWS, BROKEN_PROMISE = 15_000, 0.03
 # New pairs are tried together when a round is over, or when they are expected to save this share.
 PROMISING = 0.02
 # A turn that brings no news makes the next ones rarer by this factor, down to this share of the
@@ -161,7 +163,7 @@ class ContentLearns(Measured):
         self._routing = deque([(0, 0.0)] * 3, maxlen=9)  # rows classified, and the seconds it took
         self._watch = Watch()
         self._replan_at = self._quiet_until = 0
-        self._audit_at = AUDIT_ROWS
+        self._audit_at, self._audited_at = AUDIT_ROWS, 0
         self._mesh = start or Mesh.single(self.query, self.query.written())
         self._reported = self._mesh  # the last one that an event told of
         if start is not None:
@@ -429,7 +431,7 @@ class ContentLearns(Measured):
             self._resting |= dict.fromkeys(tried, round(REST * self._rows))
         self._new, self._trial, self._trial_meshes = {}, None, {}
         self._watch = Watch()
-        self._audit_at = self._rows + AUDIT_ROWS
+        self._audit_at, self._audited_at = self._rows + AUDIT_ROWS, self._rows
         return (*events, *self._install(self._planner().build(self._pairs)))
 
     def _audit(self) -> tuple[Event, ...]:
@@ -444,7 +446,7 @@ class ContentLearns(Measured):
         self._trial, self._trial_meshes = None, {}
         if not trial.kept:
             return self._forget(trial.without.mean(self._costs), trial.with_it.mean(self._costs))
-        self._audit_at = self._rows + AUDIT_ROWS
+        self._audit_at, self._audited_at = self._rows + AUDIT_ROWS, self._rows
         return self._install(self._planner().build(self._pairs))
 
     def _charge(self) -> float:
@@ -579,9 +581,21 @@ class ContentLearns(Measured):
             return (*dropped, *self._install(self._planner().build(self._pairs)))
         planner, known = self._planner(), self._known()
         mesh = planner.build(self._pairs)
-        if planner.expected(mesh, known) <= (1 - GAIN) * planner.expected(self._mesh, known):
+        expected = planner.expected(self._mesh, known)
+        self._doubt(expected)
+        if planner.expected(mesh, known) <= (1 - GAIN) * expected:
             return self._install(mesh)
         return ()
+
+    def _doubt(self, expected: float) -> None:
+        """Try the pairs soon if rows cost more than the selectivities promise.
+
+        An operator that a class meets last is seldom seen there: its selectivity can be long out of
+        date.
+        """
+        measured = self._watch.usual.mean * float(np.median(self._costs))
+        if self._pairs and measured > (1 + BROKEN_PROMISE) * expected:
+            self._audit_at = min(self._audit_at, self._audited_at + SOON_ROWS)
 
     def _planner(self) -> Planner:
         # A further route means a few more calls, spread over a batch.

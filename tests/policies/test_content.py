@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anabranch.bench.content_replay import moved_stream, run_star, saved
-from anabranch.bench.replay import replay
+from anabranch.bench.replay import Known, replay
 from anabranch.data.stream_star import CLASS, StreamStar, random_table, skewed
 from anabranch.kernel.ledger import PROFILING, UNCLASSIFIED
-from anabranch.model import Attribute, Cells, InputError, Mesh, Operator, PlanError, Query
+from anabranch.model import NULL, Attribute, Cells, InputError, Mesh, Operator, PlanError, Query
 from anabranch.policies import ContentKnows, ContentLearns, Eddy, resolve
 from anabranch.policies.trial import MOST_ROWS, Trial
 from tests.strategies import queries
@@ -297,6 +297,42 @@ def test_right_rows_under_guards_attributes_and_small_batches(data):
     for mesh in done.plans:
         assert Mesh.from_dict(mesh.to_dict()).routes == mesh.routes
         assert all(query.allows(route.order) for route in mesh.routes)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        ContentLearns(),
+        ContentLearns(p=0.06),
+        ContentLearns(budget=0.05),
+        ContentLearns(p=0.06, sample=150, partitions=24, first_rows=0),
+    ],
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_attributes_that_tell_the_same_compete(policy, seed, monkeypatch):
+    """Five columns tell the class, and every call takes another time: pairs come and go."""
+    random = np.random.default_rng(seed)
+    plain = Known.judge
+
+    def noisy(self, converted, rows):
+        self.clock.now += abs(random.standard_cauchy()) * 2e-5
+        return plain(self, converted, rows)
+
+    monkeypatch.setattr(Known, "judge", noisy)
+    city = random.integers(0, 4, 12_000)
+    drops = random.random((len(city), 4)) < np.where(np.arange(4) == city[:, None], 0.95, 0.02)
+    columns = {
+        "word": random.permutation(1000)[city],
+        "day": 19_000 + city,
+        "zip": 1000 * city,
+        "flag": city % 2,
+        "outcome": (drops << np.arange(4)).sum(axis=1),
+        "strange": np.array([np.nan, np.inf, -np.inf, NULL, 0.25])[np.arange(len(city)) % 5],
+        "id": random.permutation(len(city)),
+    }
+    attributes = tuple(Attribute(n, "word" if n == "word" else "number") for n in columns)
+    done = replay(policy, drops, attributes, columns, batch=500, workers=1, seed=seed)
+    assert right_rows(done, drops)
 
 
 def test_costs_count():
