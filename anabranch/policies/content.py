@@ -66,7 +66,7 @@ MOST_TALLIED = 2_000
 # be over in less than so many times what comes with every slice.
 SLICES, PATIENCE = 4, 3
 # A plan is made anew when the worker has seen this factor of rows, or this many more.
-REPLAN_GROWTH, REPLAN_ROWS = 1.25, 20_000
+REPLAN_GROWTH, REPLAN_ROWS = 1.4, 20_000
 # Seconds to classify one more row, by which what a short slice took is scaled to a batch. No
 # operator is believed to cost less.
 CLASSIFYING = 7e-8
@@ -136,7 +136,7 @@ class ContentLearns(Measured):
     def begin(self, start: Mesh | None) -> None:
         super().begin(start)
         count = len(self.query)
-        self._overall = [Selectivity(1, self.alpha) for _ in range(count)]  # W
+        self._overall = Selectivity(count, self.alpha)  # W, one part per operator
         self._register = Register(
             self.query.attributes,
             count,
@@ -152,6 +152,7 @@ class ContentLearns(Measured):
         self._to_profile = COLD_ROWS + self.first_rows if self.first_rows and not start else 0
         self._profiling: int | None = None  # the operator whose turn it is
         self._turn = -1  # whose turn it was last
+        self._turn_at = 0  # row before which the next turn need not be thought of
         self._wanted = 0  # rows that this turn still needs
         self._extra = 0.0  # seconds per row that it is expected to cost
         self._allowance = 0.0  # seconds that profiling may cost now
@@ -171,9 +172,11 @@ class ContentLearns(Measured):
 
     def _resume(self, start: Mesh) -> None:
         """Begin with the pairs and selectivities of a plan."""
+        rows, passed = np.zeros((2, len(self.query)))
         for name, figures in start.figures.items():
-            known = self._overall[self.query.index(name)]
-            known.restart(LEAST_SAMPLE, figures["passed"] * LEAST_SAMPLE)
+            rows[self.query.index(name)] = LEAST_SAMPLE
+            passed[self.query.index(name)] = figures["passed"] * LEAST_SAMPLE
+        self._overall = Selectivity.of(rows, passed, self.alpha, 0.5)
         if not isinstance(start.classifier, Cells):
             return
         if not start.classifier.pairings:
@@ -251,6 +254,7 @@ class ContentLearns(Measured):
         self.measure(feedback)
         # Calls of the short slices at the start can hide what a row costs behind what a call costs.
         self._costs = np.maximum(self.cautious_costs(), CLASSIFYING)
+        self._unit = float(np.median(self._costs))
         self._tally(feedback)
         self._pay(feedback)
         self._cold = max(0, self._cold - feedback.rows)
@@ -265,8 +269,11 @@ class ContentLearns(Measured):
 
     def _tally(self, feedback: Feedback) -> None:
         """Update W and S with what the operators passed."""
+        rows, passed = np.zeros((2, len(self.query)), np.int64)
         for call in feedback.calls:
-            self._overall[call.operator].update(np.array([call.rows]), np.array([call.passed]))
+            rows[call.operator] += call.rows
+            passed[call.operator] += call.passed
+        self._overall.update(rows, passed)
         classifier = self._mesh.classifier
         if not isinstance(classifier, Cells) or not feedback.codes:
             return
@@ -311,10 +318,10 @@ class ContentLearns(Measured):
         self._to_profile = max(0, self._to_profile - feedback.rows)
         if self._to_profile:
             return ()
-        for operator, overall in enumerate(self._overall):
-            rows = self._register.rows(operator)
-            if rows:
-                overall.restart(rows, rows * self._register.passed(operator))
+        operators = range(len(self.query))
+        rows = np.array([self._register.rows(o) for o in operators])
+        passed = rows * np.array([self._register.passed(o) for o in operators])
+        self._overall = Selectivity.of(rows, passed, self.alpha, 0.5)
         self._watch = Watch()
         events = self._judge(self._search(range(len(self.query))))
         return (*events, *self._try_new())
@@ -339,7 +346,7 @@ class ContentLearns(Measured):
 
     def _idle(self, operator: int) -> bool:
         """Whether its place hardly depends on the row: cheap, dear, selective, or never so."""
-        relative = self._costs[operator] / float(np.median(self._costs))
+        relative = self._costs[operator] / self._unit
         share = self._register.passed(operator)
         return not (CHEAP <= relative <= DEAR and SELECTIVE <= share <= IDLE)
 
@@ -372,7 +379,7 @@ class ContentLearns(Measured):
         return (*events, *dropped)
 
     def _paired(self, operator: int, found: Found) -> Paired:
-        prior = float(self._overall[operator].get()[0])
+        prior = float(self._overall.get()[operator])
         known = Selectivity.of(found.rows_in, found.rows_out, self.alpha, prior)
         return Paired(found.partition, known)
 
@@ -471,7 +478,8 @@ class ContentLearns(Measured):
     def _begin_turn(self) -> None:
         """Profile the next operator that is worth it; its pair is not used meanwhile."""
         broke = self._thinking < self._judging.mean or self._allowance < -CREDIT_ROWS * self._cost
-        if not self.query.attributes or (broke and self.p == "auto"):
+        early = self._rows < self._turn_at
+        if not self.query.attributes or ((broke or early) and self.p == "auto"):
             return
         worth = self._worth()
         if not worth:
@@ -479,6 +487,7 @@ class ContentLearns(Measured):
         operator = next((o for o in worth if o > self._turn), worth[0])
         rows = self._affordable(operator)
         if rows < self.sample_rows:
+            self._turn_at = self._rows + self._rows // SLICES if self._pairs else 0
             return
         self._turn = self._profiling = operator
         self._wanted = rows
@@ -538,7 +547,7 @@ class ContentLearns(Measured):
         self._allowance += self._curiosity * self.budget * feedback.spent
         self._thinking += self._curiosity * THINKING * feedback.spent
         # In units of a usual evaluation: how busy the machine is does not matter.
-        if self._watch.update(feedback.rows, self._cost / float(np.median(self._costs))):
+        if self._watch.update(feedback.rows, self._cost / self._unit):
             if self._rows >= self._quiet_until:
                 return self._start_over()
             self._watch = Watch()
@@ -552,8 +561,7 @@ class ContentLearns(Measured):
 
     def _start_over(self) -> tuple[Event, ...]:
         """The data is not what it was: begin as at the start."""
-        unit = float(np.median(self._costs))
-        before, after = unit * self._watch.usual.mean, unit * self._watch.risen_to
+        before, after = self._unit * self._watch.usual.mean, self._unit * self._watch.risen_to
         self._to_profile = COLD_ROWS + (self.first_rows or LEAST_SAMPLE)
         self._quiet_until = self._rows + QUIET * self._to_profile
         drift = Event("drift", self._rows, cost_before=before, cost_after=after)
@@ -593,7 +601,7 @@ class ContentLearns(Measured):
         An operator that a class meets last is seldom seen there: its selectivity can be long out of
         date.
         """
-        measured = self._watch.usual.mean * float(np.median(self._costs))
+        measured = self._watch.usual.mean * self._unit
         if self._pairs and measured > (1 + BROKEN_PROMISE) * expected:
             self._audit_at = min(self._audit_at, self._audited_at + SOON_ROWS)
 
@@ -604,7 +612,7 @@ class ContentLearns(Measured):
         return Planner(self.query, self._register, self._passed(), self._costs, overhead)
 
     def _passed(self) -> Floats:
-        return np.array([float(selectivity.get()[0]) for selectivity in self._overall])
+        return self._overall.get()
 
     def _install(self, mesh: Mesh) -> tuple[Event, ...]:
         """Follow a plan. What a turn or a trial changes for its time is no change of order."""
