@@ -160,7 +160,8 @@ def _rusters(
     if mesh.classifier is None:
         groups = [(mesh.routes[0].indexes, np.arange(rows))]
     else:
-        by_route = np.argsort(classified.routes, kind="stable")
+        # Small numbers are sorted by counting, in one pass.
+        by_route = np.argsort(classified.routes.astype(np.int16), kind="stable")
         ends = np.cumsum(np.bincount(classified.routes, minlength=len(mesh.routes)))
         parts = np.split(by_route, ends[:-1])
         groups = [(r.indexes, part) for r, part in zip(mesh.routes, parts, strict=True)]

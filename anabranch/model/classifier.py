@@ -4,12 +4,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.model.attribute import Codes, Floats, Partition, partition_from
+
+# Cells up to which a classifier has a table of all, instead of searching among the known ones.
+MOST_DENSE = 100_000
 
 Values = Callable[[str], Floats]  # an attribute's name -> its values
 
@@ -98,8 +102,8 @@ class Cells(Classifier):
 
     def __post_init__(self) -> None:
         cells = [cell for cell, _ in self.table]
-        if cells != sorted(set(cells)):
-            raise ValueError("the cells of a classifier must rise")
+        if cells != sorted(set(cells)) or min(cells, default=0) < 0:
+            raise ValueError("the cells of a classifier must rise from 0")
         if len({pairing.operator for pairing in self.pairings}) < len(self.pairings):
             raise ValueError("an operator is paired twice")
         served = {pairing.partition for pairing in self.pairings}
@@ -122,9 +126,22 @@ class Cells(Classifier):
         table = np.array(self.table, np.int64).reshape(-1, 2)
         return table[:, 0], table[:, 1]
 
+    @cached_property
+    def _dense(self) -> NDArray[np.int64] | None:
+        """The route of every cell there can be, if these are not too many."""
+        size = prod(partition.size for partition in self.partitions)
+        if size > MOST_DENSE or any(cell >= size for cell, _ in self.table):
+            return None
+        dense = np.zeros(size, np.int64)
+        known, routes = self._lookup
+        dense[known] = routes
+        return dense
+
     def classify(self, values: Values, rows: int, random: np.random.Generator) -> Classified:
         codes = tuple(p.code([values(a) for a in p.attributes]) for p in self.partitions)
         cells = combine(codes, [p.size for p in self.partitions], rows)
+        if self._dense is not None:
+            return Classified(self._dense[cells], codes)
         known, routes = self._lookup
         if not len(known):
             return Classified(np.zeros(rows, np.int64), codes)
