@@ -7,6 +7,7 @@ from anabranch.model.attribute import (
     PairPartition,
     Partition,
     RangePartition,
+    SinglePartition,
     ValuePartition,
     pair_of,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "Query",
     "RangePartition",
     "Route",
+    "SinglePartition",
     "ValuePartition",
     "closest",
     "combine",

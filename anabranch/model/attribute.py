@@ -44,8 +44,32 @@ class Partition(ABC):
     attribute: str
 
     @property
+    @abstractmethod
     def attributes(self) -> tuple[str, ...]:
         """The attributes whose values `code` takes."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """How many partitions there are."""
+
+    @abstractmethod
+    def code(self, columns: Sequence[Floats]) -> Codes:
+        """The partition of each row, from one column per attribute."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, **asdict(self)}
+
+    def __str__(self) -> str:
+        return self.attribute
+
+
+@dataclass(frozen=True)
+class SinglePartition(Partition):
+    """Partitions the values of one attribute."""
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
         return (self.attribute,)
 
     @property
@@ -62,7 +86,6 @@ class Partition(ABC):
         """The partition of each value that is neither NULL nor NaN nor infinite."""
 
     def code(self, columns: Sequence[Floats]) -> Codes:
-        """The partition of each row, from one column per attribute."""
         values = columns[0]
         ordinary = np.isfinite(values) & (values != NULL)
         if ordinary.all():
@@ -74,15 +97,9 @@ class Partition(ABC):
         codes[ordinary] = self.place(values[ordinary])
         return codes
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, **asdict(self)}
-
-    def __str__(self) -> str:
-        return self.attribute
-
 
 @dataclass(frozen=True)
-class HashPartition(Partition):
+class HashPartition(SinglePartition):
     """Values share `buckets` by their hash: for discrete attributes of many values.
 
     >>> part = HashPartition("city", buckets=24)
@@ -110,7 +127,7 @@ class HashPartition(Partition):
 
 
 @dataclass(frozen=True)
-class RangePartition(Partition):
+class RangePartition(SinglePartition):
     """Ranges between borders: for continuous attributes. What lies outside falls into the ends.
 
     >>> RangePartition("size", (10.0, 20.0)).code([np.array([3, 10, 15, 99, np.inf])]).tolist()
@@ -135,7 +152,7 @@ class RangePartition(Partition):
 
 
 @dataclass(frozen=True)
-class ValuePartition(Partition):
+class ValuePartition(SinglePartition):
     """One partition per known value and one for all others: for discrete attributes of few values.
 
     >>> ValuePartition("day", (1.0, 7.0)).code([np.array([7.0, 3.0, 1.0])]).tolist()
@@ -174,23 +191,16 @@ class PairPartition(Partition):
     """
 
     kind: ClassVar[str] = "pair"
-    first: Partition
-    second: Partition
+    first: SinglePartition
+    second: SinglePartition
 
     @property
     def attributes(self) -> tuple[str, ...]:
         return (*self.first.attributes, *self.second.attributes)
 
     @property
-    def regular(self) -> int:
-        return self.first.size * self.second.size
-
-    @property
     def size(self) -> int:
-        return self.regular
-
-    def place(self, values: Floats) -> Codes:
-        raise NotImplementedError("a pair takes two columns: use code()")
+        return self.first.size * self.second.size
 
     def code(self, columns: Sequence[Floats]) -> Codes:
         one, two = self.first.code(columns[:1]), self.second.code(columns[1:])
@@ -200,13 +210,19 @@ class PairPartition(Partition):
         return {"kind": self.kind, "first": self.first.to_dict(), "second": self.second.to_dict()}
 
 
-def pair_of(first: Partition, second: Partition) -> PairPartition:
+def pair_of(first: SinglePartition, second: SinglePartition) -> PairPartition:
     """Two single partitions as one."""
     return PairPartition(f"{first.attribute}, {second.attribute}", first, second)
 
 
 def partition_from(data: Mapping[str, Any]) -> Partition:
     """Read back what `to_dict` made."""
+    if data["kind"] == PairPartition.kind:
+        return pair_of(_single_from(data["first"]), _single_from(data["second"]))
+    return _single_from(data)
+
+
+def _single_from(data: Mapping[str, Any]) -> SinglePartition:
     match data["kind"]:
         case "hash":
             return HashPartition(str(data["attribute"]), int(data["buckets"]))
@@ -214,7 +230,5 @@ def partition_from(data: Mapping[str, Any]) -> Partition:
             return RangePartition(str(data["attribute"]), tuple(map(float, data["borders"])))
         case "values":
             return ValuePartition(str(data["attribute"]), tuple(map(float, data["values"])))
-        case "pair":
-            return pair_of(partition_from(data["first"]), partition_from(data["second"]))
         case kind:
             raise ValueError(f"no partition of the kind {kind!r}")

@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from anabranch.model import Cells, InputError, Mesh, Query, Route, ValuePartition, closest
-from anabranch.policies.base import Event, Feedback, Policy, Sampling
+from anabranch.policies.steady import Steady
 
 
 @dataclass
-class ContentKnows(Policy):
+class ContentKnows(Steady):
     """Told which order is best for each value of an attribute.
 
     Parameters
@@ -73,12 +73,3 @@ class ContentKnows(Policy):
         table = tuple((cell, orders.index(order)) for cell, (_, order) in enumerate(told))
         routes = tuple(Route(self.query, order) for order in orders)
         self._mesh = Mesh(self.query, routes, classifier=Cells((partition,), table))
-
-    def plan(self) -> Mesh:
-        return self._mesh
-
-    def sampling(self) -> Sampling:
-        return Sampling()
-
-    def observe(self, feedback: Feedback) -> tuple[Event, ...]:
-        return ()

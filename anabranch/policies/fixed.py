@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from anabranch.model import Mesh, Query, Route
-from anabranch.policies.base import Event, Feedback, Policy, Sampling
+from anabranch.policies.steady import Steady
 
 
 @dataclass
-class Fixed(Policy):
+class Fixed(Steady):
     """Follow `order`, or the order written, and never profile.
 
     Examples
@@ -35,12 +35,3 @@ class Fixed(Policy):
             self._mesh = Mesh.single(self.query, tuple(self.order))
         else:
             self._mesh = start or Mesh.single(self.query, self.query.written())
-
-    def plan(self) -> Mesh:
-        return self._mesh
-
-    def sampling(self) -> Sampling:
-        return Sampling()
-
-    def observe(self, feedback: Feedback) -> tuple[Event, ...]:
-        return ()

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.model import Attribute, Partition, combine, pair_of
+from anabranch.model import Attribute, Partition, SinglePartition, combine, pair_of
 from anabranch.model.attribute import SPECIAL
 from anabranch.stats import InOut, RunningRange, is_stale, partition_by, pruned
 from anabranch.stats.gain import gain_ratio, information_gain, outlier, surprise
@@ -85,7 +85,7 @@ class Register:
         self._counts = [InOut(len(attributes), width, **sizes) for _ in range(operators)]
         self._least = min(LEAST_ROWS, size or LEAST_ROWS)
         self._ranges = [RunningRange() for _ in attributes]
-        self._chosen: list[Partition | None] = [None] * len(attributes)
+        self._chosen: list[SinglePartition | None] = [None] * len(attributes)
         self.pruned: dict[str, str] = {}
         self._rebuild_at = 0
         self._seen = 0
@@ -212,7 +212,7 @@ class Register:
             parts, count(table, width), count(table[passed], width), threshold, FALSE_ALARM
         )
 
-    def _coarse(self, place: int, values: Floats) -> tuple[Partition, Codes]:
+    def _coarse(self, place: int, values: Floats) -> tuple[SinglePartition, Codes]:
         part, column = self._chosen[place], values[:, place]
         assert part is not None
         if part.regular > COARSE + 1:

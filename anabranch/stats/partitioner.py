@@ -14,8 +14,8 @@ from anabranch.model import (
     NULL,
     Attribute,
     HashPartition,
-    Partition,
     RangePartition,
+    SinglePartition,
     ValuePartition,
 )
 
@@ -101,7 +101,7 @@ def pruned(attribute: Attribute, values: Floats) -> str | None:
 
 def partition_by(
     attribute: Attribute, values: Floats, partitions: int | None, span: RunningRange | None = None
-) -> Partition:
+) -> SinglePartition:
     """A partition for an attribute that was seen to take these values, and earlier ones in `span`.
 
     With a number of partitions: hashed if the attribute is discrete, ranges of equal width if it is
@@ -148,7 +148,7 @@ def _equal_shares(name: str, values: Floats, ranges: int) -> RangePartition:
     return RangePartition(name, tuple(map(float, borders[borders > values.min()])))
 
 
-def is_stale(partition: Partition, values: Floats) -> bool:
+def is_stale(partition: SinglePartition, values: Floats) -> bool:
     """Whether a partition no longer fits: new values have come, or one part holds nearly all rows.
 
     >>> is_stale(ValuePartition("day", (1.0, 2.0)), np.array([1.0, 2.0] * 20))
