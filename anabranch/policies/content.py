@@ -11,33 +11,26 @@ goes to the operator that drops most per cost for rows with the same attribute v
 """
 
 from collections import deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from anabranch.model import Cells, InputError, Mesh
-from anabranch.policies.base import Event, Feedback, Floats, Rows, Sampling, Visit
-from anabranch.policies.drift import RowCost, Watch
+from anabranch.policies.base import Event, Feedback, Floats, Sampling
+from anabranch.policies.drift import Watch
 from anabranch.policies.eddy import check_alpha
 from anabranch.policies.measured import COLD_ROWS, Measured, check_rows, check_share
-from anabranch.policies.planner import Paired, Planner
+from anabranch.policies.pairs import Paired, Pairs
+from anabranch.policies.planner import Planner
+from anabranch.policies.purse import Purse
 from anabranch.policies.register import Found, Register
 from anabranch.policies.trial import Trial
 from anabranch.stats import Selectivity
 
 # Bounds on |R| when it is chosen automatically.
 LEAST_SAMPLE, MOST_SAMPLE = 150, 2_000
-# The budget may be overdrawn by the cost of so many rows, or short runs would never learn.
-CREDIT_ROWS = 50
-# Share of the time that judging attributes may take, and seconds that it may take at the start. The
-# debt never gets deeper than these: a hiccup of the machine must not end profiling for good.
-THINKING, FIRST_THOUGHTS = 0.005, 0.03
-# Rows that each selectivity of a plan to begin with counts for.
-RESUMED_ROWS = 50.0
-# Attributes used at once at most.
-MOST_IN_USE = 6
 # A new plan must be expected to save this share.
 GAIN = 0.005
 # Rows after which pairs in use are tried again, and the standard errors by which they must be
@@ -47,21 +40,14 @@ AUDIT_ROWS, AUDIT_DOUBT = 50_000, 0.5
 SOON_ROWS, BROKEN_PROMISE = 15_000, 0.03
 # New pairs are tried together when a round is over, or when they are expected to save this share.
 PROMISING = 0.02
-# A turn that brings no news makes the next ones rarer by this factor, down to this share of the
-# budget.
-BOREDOM, LEAST_CURIOSITY = 0.9, 0.1
 # Ordinary rows of a slice that are looked at while nothing is found, and how long.
 FREE_ROWS, CURIOUS = 1_000, 0.3
-# A pair that was tried in vain is not tried again before there are so many times the rows.
-REST = 1.5
 # Operators whose place hardly depends on the row (Section 4.4): cost relative to the median, and
 # overall selectivity.
 CHEAP, DEAR = 1 / 20, 20.0
 SELECTIVE, IDLE = 0.02, 0.98
 # Calls per batch that a further route adds; rusters that wait for one operator share a call.
 CALLS_PER_ROUTE = 1
-# Rows of a call that selectivities are updated from: more would tell no more.
-MOST_TALLIED = 2_000
 # A slice has at most this part of the rows seen so far, unless operators are so cheap that it would
 # be over in less than so many times what comes with every slice.
 SLICES, PATIENCE = 4, 3
@@ -143,9 +129,8 @@ class ContentLearns(Measured):
             None if self.partitions == "auto" else int(self.partitions),
             0 if self.sample == "auto" else int(self.sample),
         )
-        self._pairs: dict[int, Paired] = {}  # in use: CA and S
-        self._new: dict[int, Paired] = {}  # found, to be tried
-        self._resting: dict[tuple[int, str], int] = {}  # dropped pairs -> row of the next try
+        self._pairs = Pairs(self.query)
+        self._purse = Purse(self.budget)
         self._trial: Trial | None = None
         self._trial_meshes: dict[str, Mesh] = {}
         self._cold = COLD_ROWS
@@ -155,12 +140,7 @@ class ContentLearns(Measured):
         self._turn_at = 0  # row before which the next turn need not be thought of
         self._wanted = 0  # rows that this turn still needs
         self._extra = 0.0  # seconds per row that it is expected to cost
-        self._allowance = 0.0  # seconds that profiling may cost now
-        self._thinking = FIRST_THOUGHTS  # seconds that judging attributes may take now
         self._cost = 0.0  # seconds per row of the last slice
-        self._learning = 0.0  # seconds that learning from a slice takes
-        self._curiosity = 1.0
-        self._judging, self._judged = RowCost(), False  # seconds that judging attributes takes
         self._routing = deque([(0, 0.0)] * 3, maxlen=9)  # rows classified, and the seconds it took
         self._watch = Watch()
         self._replan_at = self._quiet_until = 0
@@ -177,18 +157,8 @@ class ContentLearns(Measured):
             rows[self.query.index(name)] = LEAST_SAMPLE
             passed[self.query.index(name)] = figures["passed"] * LEAST_SAMPLE
         self._overall = Selectivity.of(rows, passed, self.alpha, 0.5)
-        if not isinstance(start.classifier, Cells):
-            return
-        if not start.classifier.pairings:
-            raise InputError(
-                "the classes of this plan were told, not learned: run it by ContentKnows, or begin "
-                "content without a plan"
-            )
-        for pairing in start.classifier.pairings:
-            partition = start.classifier.partitions[pairing.partition]
-            rows = np.full(partition.size, RESUMED_ROWS)
-            known = Selectivity.of(rows, rows * np.array(pairing.passed), self.alpha, 0.5)
-            self._pairs[self.query.index(pairing.operator)] = Paired(partition, known)
+        if isinstance(start.classifier, Cells):
+            self._pairs.resume(start.classifier, self.alpha)
 
     # What to do next ------------------------------------------------------------------------
 
@@ -198,7 +168,7 @@ class ContentLearns(Measured):
     def learned(self) -> Mesh:
         """The plan without what a turn or a trial changes for its time."""
         passing = self._profiling is not None or self._trial is not None
-        return self._planner().build(self._pairs) if passing else self._mesh
+        return self._planner().build(self._pairs.in_use) if passing else self._mesh
 
     def sampling(self) -> Sampling:
         if len(self.query) < 2:
@@ -218,20 +188,20 @@ class ContentLearns(Measured):
 
     def _worthwhile(self) -> int:
         """Rows of a slice that take longer than what comes with every slice."""
-        by_slice = self._fixed() + self._learning
+        by_slice = self._fixed() + self._purse.learning
         return int(PATIENCE * by_slice / self._cost) if self._cost > 0 else 0
 
     def _free_rate(self, rows: int) -> float:
         """Share of ordinary rows to look at; no evaluation is made for it."""
         if self._strange():
             return 1.0
-        if self._pairs or not self.query.attributes or self._curiosity < CURIOUS:
+        if self._pairs.in_use or not self.query.attributes or self._purse.curiosity < CURIOUS:
             return 0.0
         return min(1.0, FREE_ROWS / min(rows, max(self.slice_rows, 1.0)))
 
     def _strange(self) -> bool:
         """Whether the run began with a plan and has not seen yet which classes there are."""
-        return bool(self._pairs) and self._register.kept < LEAST_SAMPLE
+        return bool(self._pairs.in_use) and self._register.kept < LEAST_SAMPLE
 
     @property
     def sample_rows(self) -> int:
@@ -256,7 +226,7 @@ class ContentLearns(Measured):
         self._costs = np.maximum(self.cautious_costs(), CLASSIFYING)
         self._unit = float(np.median(self._costs))
         self._tally(feedback)
-        self._pay(feedback)
+        self._purse.pay(feedback.learning)
         self._cold = max(0, self._cold - feedback.rows)
         self._cost = self._cost_of(feedback)
         if self._to_profile:
@@ -278,27 +248,7 @@ class ContentLearns(Measured):
         if not isinstance(classifier, Cells) or not feedback.codes:
             return
         self._routing.append((feedback.rows, feedback.routing))
-        for pairing in classifier.pairings:
-            operator = self.query.index(pairing.operator)
-            visits = [visit for visit in feedback.visits if visit.operator == operator]
-            partition = classifier.partitions[pairing.partition]
-            # An operator may have a pair in use and another one on trial.
-            for paired in (self._pairs.get(operator), self._new.get(operator)):
-                if visits and paired is not None and paired.partition == partition:
-                    _tally_visits(paired.selectivity, visits, feedback.codes[pairing.partition])
-
-    def _pay(self, feedback: Feedback) -> None:
-        """What judging attributes took beyond the usual is taken off the time for it."""
-        if self._judged:
-            took = max(0.0, feedback.learning - self._learning)
-            self._judging.update(1, took, memory=0.8)
-            self._thinking = max(self._thinking - took, -FIRST_THOUGHTS)
-        else:
-            self._learning += 0.3 * (feedback.learning - self._learning)
-        self._judged = False
-
-    def _known(self) -> dict[int, Paired]:
-        return {**self._pairs, **self._new}
+        self._pairs.tally(classifier, feedback)
 
     def _collect(self, feedback: Feedback, operators: Collection[int]) -> None:
         """Register the profiled rows for these operators."""
@@ -308,8 +258,7 @@ class ContentLearns(Measured):
         met = np.zeros(feedback.passed.shape, bool)
         chosen = list(operators)
         met[:, chosen] = feedback.passed[:, chosen] | feedback.dropped[:, chosen]
-        used = {paired.partition for paired in self._known().values()}
-        self._register.update(values, feedback.passed, met, used)
+        self._register.update(values, feedback.passed, met, self._pairs.partitions)
 
     # The first profile ----------------------------------------------------------------------
 
@@ -330,12 +279,12 @@ class ContentLearns(Measured):
 
     def _search(self, operators: Collection[int]) -> dict[int, Found | None]:
         """The best classifier of each of these operators."""
-        self._judged = True
+        self._purse.judged = True
         worth = [o for o in operators if not self._idle(o)]
         found = dict.fromkeys(operators, None) | {
             o: self._register.best(o, self.threshold, pairs=False) for o in worth
         }
-        familiar = {paired.partition.attributes for paired in self._known().values()}
+        familiar = {partition.attributes for partition in self._pairs.partitions}
         familiar |= {f.partition.attributes for f in found.values() if f}
         for operator in worth:
             if found[operator] is None:
@@ -357,37 +306,29 @@ class ContentLearns(Measured):
     def _judge(self, found: Mapping[int, Found | None]) -> tuple[Event, ...]:
         """New classifiers are noted, to be tried; lost ones are dropped."""
         events, dropped = [], []
-        before = set(self._new)
+        before = set(self._pairs.new)
         for operator, best in found.items():
             name, told = self.query.names[operator], str(best.partition) if best else ""
             ratio = best.ratio if best else 0.0
             events.append(Event("profile", self._rows, operator=name, attribute=told, gain=ratio))
-            old = self._pairs.get(operator)
+            old = self._pairs.in_use.get(operator)
             if best and old and old.partition.attributes == best.partition.attributes:
                 if old.partition != best.partition:  # its values are no longer what they were
-                    self._pairs[operator] = self._paired(operator, best)
+                    self._pairs.in_use[operator] = self._paired(operator, best)
                 continue
-            self._new.pop(operator, None)
-            if best is None:
-                if old is not None:
-                    del self._pairs[operator]
-                    dropped.append(self._told("drop", operator, old))
-            elif self._resting.get((operator, told), 0) <= self._rows:
-                self._note(operator, self._paired(operator, best))
-        news = dropped or set(self._new) - before
-        self._curiosity = 1.0 if news else max(LEAST_CURIOSITY, BOREDOM * self._curiosity)
+            self._pairs.new.pop(operator, None)
+            if best is not None:
+                self._pairs.note(operator, self._paired(operator, best), self._rows)
+            elif old is not None:
+                del self._pairs.in_use[operator]
+                dropped.append(self._told("drop", operator, old))
+        self._purse.notice(bool(dropped) or bool(set(self._pairs.new) - before))
         return (*events, *dropped)
 
     def _paired(self, operator: int, found: Found) -> Paired:
         prior = float(self._overall.get()[operator])
         known = Selectivity.of(found.rows_in, found.rows_out, self.alpha, prior)
         return Paired(found.partition, known)
-
-    def _note(self, operator: int, paired: Paired) -> None:
-        """Remember a pair for the next trial, unless too many attributes would be in use."""
-        used = {p.partition for p in self._known().values()} | {paired.partition}
-        if len(used) <= MOST_IN_USE:
-            self._new[operator] = paired
 
     def _told(
         self, kind: str, operator: int, paired: Paired, before: float = 0.0, after: float = 0.0
@@ -406,9 +347,9 @@ class ContentLearns(Measured):
     def _try_new(self) -> tuple[Event, ...]:
         """Begin to measure with and without the pairs noted, if they would change a route."""
         planner = self._planner()
-        with_it, without = planner.build(self._known()), planner.build(self._pairs)
-        if not self._new or len(with_it.routes) == len(without.routes) == 1:
-            self._new = {}
+        with_it, without = planner.build(self._pairs.known), planner.build(self._pairs.in_use)
+        if not self._pairs.new or len(with_it.routes) == len(without.routes) == 1:
+            self._pairs.new = {}
             return self._install(without)
         self._trial = Trial()
         self._trial_meshes = {"with": with_it, "without": without}
@@ -417,8 +358,8 @@ class ContentLearns(Measured):
 
     def _promising(self) -> bool:
         """Whether the pairs noted are expected to save enough for a short trial to show it."""
-        planner, known = self._planner(), self._known()
-        now = planner.expected(planner.build(self._pairs), known)
+        planner, known = self._planner(), self._pairs.known
+        now = planner.expected(planner.build(self._pairs.in_use), known)
         return planner.expected(planner.build(known), known) < (1 - PROMISING) * now
 
     def _try(self, trial: Trial, feedback: Feedback) -> tuple[Event, ...]:
@@ -430,22 +371,22 @@ class ContentLearns(Measured):
             return self._audited(trial)
         measured = trial.without.mean(self._costs), trial.with_it.mean(self._costs)
         kind = "keep" if trial.kept else "drop"
-        events = [self._told(kind, o, paired, *measured) for o, paired in self._new.items()]
-        if trial.kept:
-            self._pairs |= self._new
-        else:
-            tried = [(o, str(paired.partition)) for o, paired in self._new.items()]
-            self._resting |= dict.fromkeys(tried, round(REST * self._rows))
-        self._new, self._trial, self._trial_meshes = {}, None, {}
+        tried = self._pairs.new.items()
+        events = [self._told(kind, operator, paired, *measured) for operator, paired in tried]
+        self._pairs.settle(trial.kept, self._rows)
+        self._trial, self._trial_meshes = None, {}
         self._watch = Watch()
         self._audit_at, self._audited_at = self._rows + AUDIT_ROWS, self._rows
-        return (*events, *self._install(self._planner().build(self._pairs)))
+        return (*events, *self._install(self._planner().build(self._pairs.in_use)))
 
     def _audit(self) -> tuple[Event, ...]:
         """Do all pairs together still pay?"""
         planner = self._planner()
         self._trial = Trial(doubt=AUDIT_DOUBT, audit=True)
-        self._trial_meshes = {"with": planner.build(self._pairs), "without": planner.build({})}
+        self._trial_meshes = {
+            "with": planner.build(self._pairs.in_use),
+            "without": planner.build({}),
+        }
         self._mesh = self._trial_meshes["with"]
         return ()
 
@@ -454,7 +395,7 @@ class ContentLearns(Measured):
         if not trial.kept:
             return self._forget(trial.without.mean(self._costs), trial.with_it.mean(self._costs))
         self._audit_at, self._audited_at = self._rows + AUDIT_ROWS, self._rows
-        return self._install(self._planner().build(self._pairs))
+        return self._install(self._planner().build(self._pairs.in_use))
 
     def _charge(self) -> float:
         """Seconds per row that classifying takes in a batch: the median, against hiccups."""
@@ -477,9 +418,8 @@ class ContentLearns(Measured):
 
     def _begin_turn(self) -> None:
         """Profile the next operator that is worth it; its pair is not used meanwhile."""
-        broke = self._thinking < self._judging.mean or self._allowance < -CREDIT_ROWS * self._cost
-        early = self._rows < self._turn_at
-        if not self.query.attributes or ((broke or early) and self.p == "auto"):
+        wait = self._rows < self._turn_at or self._purse.is_empty(self._cost)
+        if not self.query.attributes or (wait and self.p == "auto"):
             return
         worth = self._worth()
         if not worth:
@@ -487,15 +427,14 @@ class ContentLearns(Measured):
         operator = next((o for o in worth if o > self._turn), worth[0])
         rows = self._affordable(operator)
         if rows < self.sample_rows:
-            self._turn_at = self._rows + self._rows // SLICES if self._pairs else 0
+            self._turn_at = self._rows + self._rows // SLICES if self._pairs.in_use else 0
             return
         self._turn = self._profiling = operator
         self._wanted = rows
         if self.sample != "auto":
             self._register.clear_operator(operator)
-        others = {o: paired for o, paired in self._pairs.items() if o != operator}
-        if len(others) < len(self._pairs):
-            self._mesh = self._planner().build(others)
+        if operator in self._pairs.in_use:
+            self._mesh = self._planner().build(self._pairs.without(operator))
 
     def _affordable(self, operator: int) -> int:
         """Rows that may profile an operator now, by what that is expected to cost.
@@ -504,34 +443,34 @@ class ContentLearns(Measured):
         """
         if self.p != "auto":
             return self.sample_rows
-        planner, known = self._planner(), self._known()
+        planner, known = self._planner(), self._pairs.known
         usual = planner.expected(self._mesh, known)
         self._extra = max(0.0, planner.expected(self._mesh, known, operator) - usual)
-        most = self.sample_rows
-        purse = self._allowance + CREDIT_ROWS * usual
-        if self._pairs:  # a slice of its own, as short as can be
-            purse -= self._fixed()
+        most, fixed = self.sample_rows, 0.0
+        if self._pairs.in_use:  # a slice of its own, as short as can be
+            fixed = self._fixed()
         else:  # nothing is given up meanwhile: as long as any slice
             most = max(most, self._rows // SLICES)
-        return int(min(most, max(purse, 0.0) / max(self._extra, self.budget / 10 * usual)))
+        return int(min(most, self._purse.affords(usual, self._extra, fixed)))
 
     def _profile(self, operator: int, feedback: Feedback) -> tuple[Event, ...]:
         # As long as all rows take one route, those that get further tell of other operators, too.
-        self._collect(feedback, [operator] if self._pairs else range(len(self.query)))
-        self._allowance -= self._extra * feedback.rows + (self._fixed() if self._pairs else 0.0)
+        self._collect(feedback, [operator] if self._pairs.in_use else range(len(self.query)))
+        fixed = self._fixed() if self._pairs.in_use else 0.0
+        self._purse.allowance -= self._extra * feedback.rows + fixed
         self._wanted -= len(feedback.profiled)
         if self._wanted > 0:
             return ()
         self._profiling = None
         found = self._search([operator])
-        if found[operator] is not None and operator not in self._pairs:
+        if found[operator] is not None and operator not in self._pairs.in_use:
             found = self._search(self._worth())  # what is news for one may be so for others
         events = self._judge(found)
         last = operator == max(self._worth(), default=operator)
-        if self._new and (last or self._promising()):
+        if self._pairs.new and (last or self._promising()):
             return (*events, *self._try_new())
-        events += self._install(self._planner().build(self._pairs))
-        if not self._pairs:
+        events += self._install(self._planner().build(self._pairs.in_use))
+        if not self._pairs.in_use:
             self._begin_turn()
         return events
 
@@ -541,18 +480,17 @@ class ContentLearns(Measured):
         """Is the plan still right, is the next turn due?"""
         if len(feedback.profiled):
             # Under several routes the rows that an operator sees are not like all others.
-            self._collect(feedback, () if self._pairs else range(len(self.query)))
+            self._collect(feedback, () if self._pairs.in_use else range(len(self.query)))
         if self._strange():
             return ()
-        self._allowance += self._curiosity * self.budget * feedback.spent
-        self._thinking += self._curiosity * THINKING * feedback.spent
+        self._purse.earn(feedback.spent)
         # In units of a usual evaluation: how busy the machine is does not matter.
         if self._watch.update(feedback.rows, self._cost / self._unit):
             if self._rows >= self._quiet_until:
                 return self._start_over()
             self._watch = Watch()
         events: tuple[Event, ...] = ()
-        if self._pairs and not self._new and self._rows >= self._audit_at:
+        if self._pairs.in_use and not self._pairs.new and self._rows >= self._audit_at:
             return self._audit()
         if self._rows >= self._replan_at:
             events = self._replan()
@@ -570,11 +508,11 @@ class ContentLearns(Measured):
     def _forget(self, without: float = 0.0, with_them: float = 0.0) -> tuple[Event, ...]:
         """Drop all pairs and the evidence for them, and look for new ones."""
         told = without, with_them
-        dropped = [self._told("drop", o, paired, *told) for o, paired in self._pairs.items()]
-        self._pairs, self._new = {}, {}
+        lost = self._pairs.in_use.items()
+        dropped = [self._told("drop", operator, paired, *told) for operator, paired in lost]
+        self._pairs.clear()
         self._register.clear()
-        self._resting.clear()
-        self._curiosity = 1.0
+        self._purse.notice(news=True)
         self._watch = Watch()
         return (*dropped, *self._install(self._planner().build({})))
 
@@ -583,12 +521,13 @@ class ContentLearns(Measured):
     def _replan(self) -> tuple[Event, ...]:
         """A plan by the newest selectivities, if it is expected to be better."""
         self._replan_at = min(round(REPLAN_GROWTH * self._rows), self._rows + REPLAN_ROWS)
-        idle = {o: self._pairs.pop(o) for o in list(self._pairs) if self._idle(o)}
+        in_use = self._pairs.in_use
+        idle = {o: in_use.pop(o) for o in list(in_use) if self._idle(o)}
         if idle:
             dropped = [self._told("drop", o, paired) for o, paired in idle.items()]
-            return (*dropped, *self._install(self._planner().build(self._pairs)))
-        planner, known = self._planner(), self._known()
-        mesh = planner.build(self._pairs)
+            return (*dropped, *self._install(self._planner().build(self._pairs.in_use)))
+        planner, known = self._planner(), self._pairs.known
+        mesh = planner.build(self._pairs.in_use)
         expected = planner.expected(self._mesh, known)
         self._doubt(expected)
         if planner.expected(mesh, known) <= (1 - GAIN) * expected:
@@ -602,17 +541,14 @@ class ContentLearns(Measured):
         date.
         """
         measured = self._watch.usual.mean * self._unit
-        if self._pairs and measured > (1 + BROKEN_PROMISE) * expected:
+        if self._pairs.in_use and measured > (1 + BROKEN_PROMISE) * expected:
             self._audit_at = min(self._audit_at, self._audited_at + SOON_ROWS)
 
     def _planner(self) -> Planner:
         # A further route means a few more calls, spread over a batch.
         calls = CALLS_PER_ROUTE / max(len(self.query), 1)
         overhead = calls * self._fixed() / max(self.slice_rows, 1.0)
-        return Planner(self.query, self._register, self._passed(), self._costs, overhead)
-
-    def _passed(self) -> Floats:
-        return self._overall.get()
+        return Planner(self.query, self._register, self._overall.get(), self._costs, overhead)
 
     def _install(self, mesh: Mesh) -> tuple[Event, ...]:
         """Follow a plan. What a turn or a trial changes for its time is no change of order."""
@@ -621,17 +557,5 @@ class ContentLearns(Measured):
         orders = before.routes[0].order, mesh.routes[0].order
         if orders[0] == orders[1] and len(before.routes) == len(mesh.routes):
             return ()
-        expected = self._planner().expected(mesh, self._known())
+        expected = self._planner().expected(mesh, self._pairs.known)
         return (Event("switch", self._rows, *orders, self._cost, expected),)
-
-
-def _tally_visits(selectivity: Selectivity, visits: Sequence[Visit], codes: Rows) -> None:
-    """Update a column of S by what an operator made of rows in each partition."""
-    size = selectivity.partitions
-    rows, passed = np.zeros((2, size), np.int64)
-    for visit in visits:
-        stride = max(1, len(visit.rows) // MOST_TALLIED)
-        seen = codes[visit.rows[::stride]]
-        rows += np.bincount(seen, minlength=size)
-        passed += np.bincount(seen[visit.passed[::stride]], minlength=size)
-    selectivity.update(rows, passed)

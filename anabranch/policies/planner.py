@@ -8,8 +8,8 @@ import numpy as np
 from anabranch.cost import choose_routes, promoted, rank_orders, route_costs
 from anabranch.model import Cells, Mesh, Pairing, Partition, Query, Route, combine
 from anabranch.policies.base import Floats, Rows
+from anabranch.policies.pairs import Paired
 from anabranch.policies.register import Register
-from anabranch.stats import Selectivity
 
 # Routes at most, and cells told apart at most.
 MOST_ROUTES = 16
@@ -18,15 +18,7 @@ MOST_CELLS = 256
 PRIOR_ROWS = 4.0
 
 
-@dataclass
-class Paired:
-    """An operator's classifier: the partition, and the operator's selectivity in each part."""
-
-    partition: Partition
-    selectivity: Selectivity
-
-
-Pairs = Mapping[int, Paired]
+ByOperator = Mapping[int, Paired]
 
 
 @dataclass
@@ -39,7 +31,7 @@ class Planner:
     costs: Floats
     overhead: float  # seconds per row that a further route costs
 
-    def build(self, pairs: Pairs) -> Mesh:
+    def build(self, pairs: ByOperator) -> Mesh:
         """The plan for these pairs: cells, the selectivities in each, and a few routes."""
         partitions = _partitions(pairs)
         cells, weights, codes = self.register.cells(partitions, MOST_CELLS)
@@ -61,7 +53,7 @@ class Planner:
         orders = tuple(Route.of(self.query, tuple(o.tolist())) for o in routes.orders)
         return Mesh(self.query, orders, {}, Cells(partitions, table, pairings))
 
-    def _by_cell(self, pairs: Pairs, partitions: tuple[Partition, ...], codes: Rows) -> Floats:
+    def _by_cell(self, pairs: ByOperator, partitions: tuple[Partition, ...], codes: Rows) -> Floats:
         """Selectivities of all operators in each cell: S where there is a pair, else W."""
         passed = np.tile(self.overall, (len(codes), 1))
         for operator, paired in pairs.items():
@@ -71,7 +63,7 @@ class Planner:
             passed[:, operator] = shrunk[codes[:, partitions.index(paired.partition)]]
         return passed
 
-    def expected(self, mesh: Mesh, pairs: Pairs, first: int | None = None) -> float:
+    def expected(self, mesh: Mesh, pairs: ByOperator, first: int | None = None) -> float:
         """Mean cost of a row under a plan, with an operator first if one is given."""
         own = mesh.classifier.partitions if isinstance(mesh.classifier, Cells) else ()
         partitions = tuple(dict.fromkeys((*_partitions(pairs), *own)))
@@ -87,7 +79,7 @@ class Planner:
         return float(np.average(table[np.arange(len(cells)), chosen], weights=weights))
 
 
-def _partitions(pairs: Pairs) -> tuple[Partition, ...]:
+def _partitions(pairs: ByOperator) -> tuple[Partition, ...]:
     return tuple(dict.fromkeys(paired.partition for paired in pairs.values()))
 
 
