@@ -21,7 +21,9 @@ Bits = NDArray[np.bool_]
 
 EVALUATION = 5e-6  # seconds per row
 CALL = 30e-6  # seconds per call
-LEARNING = 0.5e-3  # seconds that a policy takes to learn from a slice
+# Seconds that a policy takes to learn from a slice, more if rows were profiled, and to judge
+# attributes by them.
+LEARNING, COLLECTING, JUDGING = 0.5e-3, 0.5e-3, 1.2e-3
 
 
 @dataclass
@@ -76,8 +78,10 @@ def _charge(learner: Policy, clock: Clock) -> None:
     observe = learner.observe
 
     def charged(feedback: Feedback) -> tuple[Event, ...]:
-        clock.now += LEARNING
-        return observe(feedback)
+        events = observe(feedback)
+        judged = any(event.kind == "profile" for event in events)
+        clock.now += LEARNING + COLLECTING * bool(len(feedback.profiled)) + JUDGING * judged
+        return events
 
     learner.observe = charged  # type: ignore[method-assign]
 

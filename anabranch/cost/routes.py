@@ -50,12 +50,9 @@ def route_costs(passed: Floats, costs: Floats, orders: Orders) -> Floats:
     >>> route_costs(np.array([[0.5, 0.1]]), np.ones(2), np.array([[0, 1], [1, 0]])).tolist()
     [[1.5, 1.1]]
     """
-    table = np.zeros((len(passed), len(orders)))
-    for place, order in enumerate(orders):
-        reach = np.cumprod(passed[:, order], axis=1)
-        reach = np.concatenate([np.ones((len(passed), 1)), reach[:, :-1]], axis=1)
-        table[:, place] = reach @ costs[order]
-    return table
+    reach = np.cumprod(passed[:, orders[:, :-1]], axis=2)  # the share of rows that get past each
+    later = (reach * costs[orders[:, 1:]]).sum(axis=2)
+    return np.asarray(costs[orders[:, 0]] + later)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ goes to the operator that drops most per cost for rows with the same attribute v
 from collections import deque
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from statistics import median
 from typing import ClassVar
 
 import numpy as np
@@ -50,7 +51,9 @@ SELECTIVE, IDLE = 0.02, 0.98
 CALLS_PER_ROUTE = 1
 # A slice has at most this part of the rows seen so far, unless operators are so cheap that it would
 # be over in less than so many times what comes with every slice.
-SLICES, PATIENCE = 4, 3
+SLICES, PATIENCE = 4, 6
+# A turn that is too dear is thought of again when there are so much more of them.
+PAUSE = 2
 # A plan is made anew when the worker has seen this factor of rows, or this many more.
 REPLAN_GROWTH, REPLAN_ROWS = 1.4, 20_000
 # Seconds to classify one more row, by which what a short slice took is scaled to a batch. No
@@ -197,6 +200,8 @@ class ContentLearns(Measured):
             return 1.0
         if self._pairs.in_use or not self.query.attributes or self._purse.curiosity < CURIOUS:
             return 0.0
+        if not self._purse.may_think(self._cost):
+            return 0.0
         return min(1.0, FREE_ROWS / min(rows, max(self.slice_rows, 1.0)))
 
     def _strange(self) -> bool:
@@ -224,7 +229,7 @@ class ContentLearns(Measured):
         self.measure(feedback)
         # Calls of the short slices at the start can hide what a row costs behind what a call costs.
         self._costs = np.maximum(self.cautious_costs(), CLASSIFYING)
-        self._unit = float(np.median(self._costs))
+        self._unit = median(self._costs.tolist())
         self._tally(feedback)
         self._purse.pay(feedback.learning)
         self._cold = max(0, self._cold - feedback.rows)
@@ -252,6 +257,7 @@ class ContentLearns(Measured):
 
     def _collect(self, feedback: Feedback, operators: Collection[int]) -> None:
         """Register the profiled rows for these operators."""
+        self._purse.collected = True
         rows = feedback.profiled
         columns = [feedback.values(a.name)[rows] for a in self.query.attributes]
         values = np.column_stack(columns) if columns else np.zeros((len(rows), 0))
@@ -401,7 +407,7 @@ class ContentLearns(Measured):
         """Seconds per row that classifying takes in a batch: the median, against hiccups."""
         size = max(self.slice_rows, 1.0)
         scaled = [took + max(0.0, size - rows) * CLASSIFYING for rows, took in self._routing]
-        return float(np.median(scaled)) / size
+        return median(scaled) / size
 
     def _cost_of(self, feedback: Feedback) -> float:
         """Seconds per row by the measured cost of operators."""
@@ -427,7 +433,7 @@ class ContentLearns(Measured):
         operator = next((o for o in worth if o > self._turn), worth[0])
         rows = self._affordable(operator)
         if rows < self.sample_rows:
-            self._turn_at = self._rows + self._rows // SLICES if self._pairs.in_use else 0
+            self._turn_at = self._rows + self._rows // PAUSE if self._pairs.in_use else 0
             return
         self._turn = self._profiling = operator
         self._wanted = rows

@@ -1,6 +1,7 @@
 """What all policies share that measure: rows seen, costs of operators, the usual slice."""
 
 from dataclasses import dataclass
+from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,8 +59,8 @@ class Measured(Policy):
             for fit, prior in zip(self._fits, self._priors, strict=True)
         ]
         measured = [cost for cost in known if cost is not None]
-        mean = float(np.mean(measured)) if measured else 1.0
-        return np.array([mean if cost is None else cost for cost in known]).clip(1e-12)
+        mean = sum(measured) / len(measured) if measured else 1.0
+        return np.array([max(mean if cost is None else cost, 1e-12) for cost in known])
 
     def cautious_costs(self) -> NDArray[np.float64]:
         """The costs, drawn to their median as long as little was timed.
@@ -68,12 +69,13 @@ class Measured(Policy):
         operator behind all others for rows that only it drops.
         """
         costs = self.costs()
-        calls = np.array([cost.fit.calls for cost in self._fits])
-        seconds = float(np.mean([cost.fit.seconds for cost in self._fits]))
-        told = [known is not None for known in self._priors]
-        seen = np.minimum(calls / (calls + HALF_CALLS), seconds / (seconds + HALF_SECONDS))
-        trust = np.where(told, 1.0, seen)
-        middle = float(np.median(costs))
+        fits = [cost.fit for cost in self._fits]
+        seconds = sum(fit.seconds for fit in fits) / len(fits)
+        timed = seconds / (seconds + HALF_SECONDS)
+        seen = [min(fit.calls / (fit.calls + HALF_CALLS), timed) for fit in fits]
+        told = zip(seen, self._priors, strict=True)
+        trust = np.array([share if known is None else 1.0 for share, known in told])
+        middle = median(costs.tolist())
         return np.asarray(middle * (costs / middle) ** trust)
 
     def names(self, order: tuple[int, ...]) -> tuple[str, ...]:

@@ -6,9 +6,11 @@ from anabranch.policies.drift import RowCost
 
 # The budget may be overdrawn by the cost of so many rows, or short runs would never learn.
 CREDIT_ROWS = 50
-# Share of the time that judging attributes may take, and seconds that it may take at the start. The
-# debt never gets deeper than these: a hiccup of the machine must not end profiling for good.
-THINKING, FIRST_THOUGHTS = 0.005, 0.03
+# Share of the time that counting profiled rows and judging attributes may take. It may be overdrawn
+# by the cost of so many rows, and by so many seconds at most: where rows are cheap, there is little
+# to gain by thinking.
+THINKING = 0.005
+THOUGHT_ROWS, MOST_THOUGHT = 4_000, 0.04
 # A turn that brings no news makes the next ones rarer by this factor, down to this share of the
 # budget.
 BOREDOM, LEAST_CURIOSITY = 0.9, 0.1
@@ -29,10 +31,11 @@ class Purse:
 
     budget: float
     allowance: float = 0.0  # seconds that evaluations for profiling may cost now
-    thinking: float = FIRST_THOUGHTS  # seconds that judging attributes may take now
+    thinking: float = 0.0  # seconds that counting and judging may take now
     curiosity: float = 1.0
     learning: float = 0.0  # seconds that learning from an ordinary slice takes
     judged: bool = False  # whether attributes were judged since the last payment
+    collected: bool = False  # whether profiled rows were counted
     _judging: RowCost = field(default_factory=RowCost)  # seconds that this takes
 
     def earn(self, seconds: float) -> None:
@@ -41,22 +44,30 @@ class Purse:
         self.thinking += self.curiosity * THINKING * seconds
 
     def pay(self, learning: float) -> None:
-        """What judging attributes took beyond the usual is taken off the time for it."""
+        """What profiled rows took beyond the usual is taken off the time for them."""
+        took = max(0.0, learning - self.learning)
         if self.judged:
-            took = max(0.0, learning - self.learning)
             self._judging.update(1, took, memory=0.8)
-            self.thinking = max(self.thinking - took, -FIRST_THOUGHTS)
+        if self.judged or self.collected:
+            # A hiccup of the machine must not end profiling for good.
+            self.thinking = max(self.thinking - took, -2 * MOST_THOUGHT)
         else:
             self.learning += 0.3 * (learning - self.learning)
-        self.judged = False
+        self.judged = self.collected = False
 
     def notice(self, news: bool) -> None:
         """Whether judging brought news."""
         self.curiosity = 1.0 if news else max(LEAST_CURIOSITY, BOREDOM * self.curiosity)
 
+    def may_think(self, row_cost: float) -> bool:
+        """Whether there is time to count rows that are profiled for nothing."""
+        return self.thinking > -min(THOUGHT_ROWS * row_cost, MOST_THOUGHT)
+
     def is_empty(self, row_cost: float) -> bool:
         """Whether there is nothing left for another turn."""
-        return self.thinking < self._judging.mean or self.allowance < -CREDIT_ROWS * row_cost
+        credit = min(THOUGHT_ROWS * row_cost, MOST_THOUGHT)
+        left = self.thinking + credit - self._judging.mean
+        return left < 0 or self.allowance < -CREDIT_ROWS * row_cost
 
     def affords(self, row_cost: float, extra: float, fixed: float) -> float:
         """Rows that may be profiled now, each at `extra` seconds and all at `fixed`."""

@@ -7,6 +7,7 @@ no single attribute is, pairs of attributes are tried.
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 from statistics import NormalDist
 from typing import Any
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from anabranch.model import Attribute, Partition, SinglePartition, combine, pair_of
 from anabranch.model.attribute import SPECIAL
 from anabranch.stats import InOut, RunningRange, is_stale, partition_by, pruned
-from anabranch.stats.gain import gain_ratio, information_gain, outlier, surprise
+from anabranch.stats.gain import Evidence, evidence
 from anabranch.stats.in_out import count
 from anabranch.stats.partitioner import MOST_PARTITIONS
 
@@ -82,29 +83,37 @@ class Register:
         self._partitions = partitions
         width = max(MOST_PARTITIONS + 1, partitions or 0) + SPECIAL
         sizes = {"size": size} if size else {}
-        self._counts = [InOut(len(attributes), width, **sizes) for _ in range(operators)]
+        self._counts = InOut(operators, len(attributes), width, **sizes)
         self._least = min(LEAST_ROWS, size or LEAST_ROWS)
         self._ranges = [RunningRange() for _ in attributes]
         self._chosen: list[SinglePartition | None] = [None] * len(attributes)
+        self._coarse: dict[int, SinglePartition] = {}  # of attributes in pairs
         self.pruned: dict[str, str] = {}
         self._rebuild_at = 0
         self._seen = 0
-        self._cells: dict[Any, tuple[Codes, Floats, Codes]] = {}  # until rows are added
+        # What was worked out from the rows; good until there are other rows.
+        self._cells: dict[Any, tuple[Codes, Floats, Codes]] = {}
+        self._told: Evidence | None = None
+        self._paired: _PairTable | None = None
         self._values = np.zeros((0, len(attributes)))
         self._passed, self._met = np.zeros((2, 0, operators), bool)
 
     def clear(self) -> None:
         """Forget all rows."""
-        for counts in self._counts:
-            counts.clear()
-        self._cells.clear()
+        self._counts.clear()
+        self._outdate()
         self._values, self._passed, self._met = self._values[:0], self._passed[:0], self._met[:0]
         self._rebuild_at = self._seen = 0
 
     def clear_operator(self, operator: int) -> None:
         """Forget what was found about an operator."""
-        self._counts[operator].clear()
+        self._counts.clear(operator)
+        self._outdate()
         self._met[:, operator] = False
+
+    def _outdate(self) -> None:
+        self._cells.clear()
+        self._told = self._paired = None
 
     @property
     def kept(self) -> int:
@@ -112,65 +121,60 @@ class Register:
         return len(self._values)
 
     def rows(self, operator: int) -> float:
-        return self._counts[operator].rows
+        return float(self._counts.rows[operator])
 
     def passed(self, operator: int) -> float:
         """Share of the profiled rows that an operator passed; 0.5 before there are any."""
-        counts = self._counts[operator]
-        return counts.passed / counts.rows if counts.rows else 0.5
+        rows = self.rows(operator)
+        return float(self._counts.passed[operator]) / rows if rows else 0.5
 
     def update(
         self, values: Floats, passed: Bits, met: Bits, used: Collection[Partition] = ()
     ) -> None:
         """Add profiled rows: their attributes, and what operators that they met made of them."""
-        self._cells.clear()
+        self._outdate()
         stride = -(-len(values) // MOST_TAKEN) or 1
         values, passed, met = values[::stride], passed[::stride], met[::stride]
         self._values = np.concatenate([self._values, values])[-KEPT_ROWS:]
         self._passed = np.concatenate([self._passed, passed])[-KEPT_ROWS:]
         self._met = np.concatenate([self._met, met])[-KEPT_ROWS:]
         self._seen += len(values)
-        for place, span in enumerate(self._ranges):
-            span.update(values[:, place])
+        if self._partitions is not None:  # ranges of equal width need to know from where to where
+            for place, span in enumerate(self._ranges):
+                span.update(values[:, place])
         codes = self._codes(values)
-        for operator, counts in enumerate(self._counts):
-            rows = met[:, operator]
-            if rows.any():
-                counts.update(codes[rows], passed[rows, operator])
-        self._refresh(used, len(values))
+        self._counts.update(codes, passed, met)
+        self._refresh(used, codes)
 
     def _codes(self, values: Floats) -> Codes:
-        columns = [
-            np.zeros(len(values), np.int64) if part is None else part.code([values[:, place]])
-            for place, part in enumerate(self._chosen)
-        ]
-        return np.column_stack(columns) if columns else np.zeros((len(values), 0), np.int64)
+        codes = np.zeros(values.shape, np.int64)
+        for place, part in enumerate(self._chosen):
+            if part is not None:
+                codes[:, place] = part.code([values[:, place]])
+        return codes
 
-    def _refresh(self, used: Collection[Partition], fresh: int) -> None:
+    def _refresh(self, used: Collection[Partition], fresh: Codes) -> None:
         """Choose partitions by the rows kept, where it is time or the old ones no longer fit."""
         due = self._seen >= max(self._rebuild_at, LEAST_ROWS)
         if due:
             self._rebuild_at = REBUILD * self._seen
         for place, attribute in enumerate(self.attributes):
-            column, old = self._values[:, place], self._chosen[place]
-            stale = old is not None and is_stale(old, column[-fresh:])
+            old = self._chosen[place]
+            stale = old is not None and is_stale(old, fresh[:, place])
             if not stale and (not due or old in used):
                 continue
+            column = self._values[:, place]
             reason = pruned(attribute, column)
             self.pruned.pop(attribute.name, None)
             self._chosen[place] = None
+            self._coarse.pop(place, None)
             if reason is not None:
                 self.pruned[attribute.name] = reason
                 continue
             part = partition_by(attribute, column, self._partitions, self._ranges[place])
             self._chosen[place] = part
             if part != old:
-                self._recount(place, part.code([column]))
-
-    def _recount(self, place: int, codes: Codes) -> None:
-        for operator, counts in enumerate(self._counts):
-            met = self._met[:, operator]
-            counts.recount(place, codes[met], self._passed[met, operator])
+                self._counts.recount(place, part.code([column]), self._passed, self._met)
 
     def best(
         self, operator: int, threshold: float, pairs: bool = True, familiar: Collection[Names] = ()
@@ -179,8 +183,7 @@ class Register:
 
         Less evidence is asked of `familiar` attributes, which other operators are routed by.
         """
-        counts = self._counts[operator]
-        if counts.rows < self._least or not 0 < counts.passed < counts.rows:
+        if self.rows(operator) < self._least or not 0 < self.passed(operator) < 1:
             return None
         known = [i for i, part in enumerate(self._chosen) if part is not None]
         near = [i for i in known if (self.attributes[i].name,) in familiar]
@@ -193,32 +196,67 @@ class Register:
     def _among(
         self, operator: int, places: list[int], threshold: float, alarm: float
     ) -> Found | None:
-        rows_in, rows_out = self._counts[operator].get()
-        parts = [part for i in places if (part := self._chosen[i]) is not None]
+        if not places:
+            return None
+        told = self._evidence().of(operator, places)
         dense = ROWS_PER_CELL if self._partitions is None else 0
-        return _best(parts, rows_in[places], rows_out[places], threshold, alarm, dense)
+        best = _best(told, threshold, alarm, len(places), dense)
+        if best is None:
+            return None
+        part = self._chosen[places[best]]
+        assert part is not None
+        where = operator, places[best], slice(part.size)
+        rows_in, rows_out = self._counts.get()
+        return Found(part, float(told.ratio[best]), rows_in[where].copy(), rows_out[where].copy())
+
+    def _evidence(self) -> Evidence:
+        """What each attribute tells about each operator, for all of them at once."""
+        if self._told is None:
+            width = max((part.size for part in self._chosen if part is not None), default=1)
+            rows_in, rows_out = self._counts.get()
+            self._told = evidence(rows_in[..., :width], rows_out[..., :width])
+        return self._told
 
     def _best_pair(self, operator: int, places: list[int], threshold: float) -> Found | None:
         met = self._met[:, operator]
-        values, passed = self._values[met], self._passed[met, operator]
-        if len(places) < 2 or len(passed) < LEAST_ROWS:
+        rows = int(met.sum())
+        if len(places) < 2 or rows < LEAST_ROWS:
             return None
-        coarse = [self._coarse(place, values) for place in places]
-        parts = [pair_of(a, b) for (a, _), (b, _) in combinations(coarse, 2)]
-        codes = [a * q.size + b for (_, a), (q, b) in combinations(coarse, 2)]
-        width = max(part.size for part in parts)
-        table = np.column_stack(codes)
-        return _best(
-            parts, count(table, width), count(table[passed], width), threshold, FALSE_ALARM
-        )
+        if self._paired is None:
+            self._paired = self._pair_table(places)
+        codes, width = self._paired.codes[met], self._paired.width
+        rows_in = count(codes, width, np.ones((rows, 1), bool))[0]
+        # Most pairs have too many partitions for few rows, and need not be looked at.
+        dense = np.nonzero((rows_in > 0).sum(axis=1) * ROWS_PER_CELL <= rows)[0]
+        if not len(dense):
+            return None
+        passed = self._passed[met, operator]
+        rows_in = rows_in[dense]
+        rows_out = count(codes[:, dense], width, passed[:, None])[0]
+        told = evidence(rows_in, rows_out)
+        best = _best(told, threshold, FALSE_ALARM, codes.shape[1])
+        if best is None:
+            return None
+        pair = pair_of(*self._paired.parts[int(dense[best])])
+        size = pair.size
+        return Found(pair, float(told.ratio[best]), rows_in[best, :size], rows_out[best, :size])
 
-    def _coarse(self, place: int, values: Floats) -> tuple[SinglePartition, Codes]:
-        part, column = self._chosen[place], values[:, place]
-        assert part is not None
-        if part.regular > COARSE + 1:
-            few = column[:: max(1, len(column) // (10 * COARSE))]
-            part = partition_by(self.attributes[place], few, None)
-        return part, part.code([column])
+    def _pair_table(self, places: list[int]) -> "_PairTable":
+        coarse = [self._coarsened(place) for place in places]
+        codes = [a * two.size + b for (_, a), (two, b) in combinations(coarse, 2)]
+        parts = [(one, two) for (one, _), (two, _) in combinations(coarse, 2)]
+        return _PairTable(parts, np.column_stack(codes), max(a.size * b.size for a, b in parts))
+
+    def _coarsened(self, place: int) -> tuple[SinglePartition, Codes]:
+        column = self._values[:, place]
+        if place not in self._coarse:
+            part = self._chosen[place]
+            assert part is not None
+            if part.regular > COARSE + 1:
+                few = column[:: max(1, len(column) // (10 * COARSE))]
+                part = partition_by(self.attributes[place], few, None)
+            self._coarse[place] = part
+        return self._coarse[place], self._coarse[place].code([column])
 
     def cells(self, partitions: Sequence[Partition], most: int) -> tuple[Codes, Floats, Codes]:
         """The most frequent cells of the rows kept, their rows, and their partitions."""
@@ -241,33 +279,32 @@ class Register:
         return known[kept], rows[kept].astype(float), np.column_stack(codes)[first[kept]]
 
 
+@dataclass(frozen=True)
+class _PairTable:
+    """Attributes two by two: their partitions, and those of each row kept."""
+
+    parts: list[tuple[SinglePartition, SinglePartition]]
+    codes: Codes
+    width: int
+
+
+@lru_cache(maxsize=1024)
 def _level(alarm: float, tests: int) -> float:
     """Standard deviations that chance alone exceeds in none of that many tests, but rarely."""
     return NormalDist().inv_cdf(1 - alarm / max(tests, 1))
 
 
 def _best(
-    parts: Sequence[Partition],
-    rows_in: Floats,
-    rows_out: Floats,
-    threshold: float,
-    alarm: float,
-    dense: int = ROWS_PER_CELL,
-) -> Found | None:
-    """Of these partitions the one with the greatest gain ratio that is not by chance."""
-    if not parts:
-        return None
-    filled = (rows_in > 0).sum(axis=1)
-    telling = surprise(rows_in, rows_out) > _level(alarm, len(parts))
-    single = [_level(alarm, 2 * len(parts) * int(cells)) for cells in filled]
-    telling |= outlier(rows_in, rows_out) > single
+    told: Evidence, threshold: float, alarm: float, tests: int, dense: int = ROWS_PER_CELL
+) -> int | None:
+    """The greatest gain ratio that is not by chance, of partitions of which so many are tested."""
+    telling = told.surprise > _level(alarm, tests)
+    single = [_level(alarm, 2 * tests * cells) for cells in told.cells.tolist()]
+    telling |= told.outlier > single
     # Sparse tables look surprising by themselves.
-    telling &= filled * dense <= rows_in.sum(axis=1)
-    ratio, gain = gain_ratio(rows_in, rows_out), information_gain(rows_in, rows_out)
-    telling &= ratio > threshold
+    telling &= told.cells * dense <= told.rows
+    telling &= told.ratio > threshold
     if not telling.any():
         return None
-    telling &= gain >= RELEVANT * gain[telling].max()
-    best = int(np.where(telling, ratio, -1.0).argmax())
-    size = parts[best].size
-    return Found(parts[best], float(ratio[best]), rows_in[best, :size], rows_out[best, :size])
+    telling &= told.gain >= RELEVANT * told.gain[telling].max()
+    return int(np.where(telling, told.ratio, -1.0).argmax())

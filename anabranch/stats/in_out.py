@@ -1,4 +1,4 @@
-"""In and Out: rows that an operator saw and passed, per partition of each attribute."""
+"""In and Out: rows that operators saw and passed, per partition of each attribute."""
 
 from dataclasses import dataclass, field
 
@@ -12,57 +12,65 @@ Bits = NDArray[np.bool_]
 
 @dataclass
 class InOut:
-    """The matrices of content-based routing, Section 4.1, for one operator.
+    """The matrices of content-based routing, Section 4.1, for all operators.
 
-    Row j belongs to attribute j, column i to its partition i. Beyond `size` rows old ones fade.
+    Entry (o, j, i) belongs to operator o and partition i of attribute j. Beyond `size` rows of an
+    operator its old ones fade.
 
     Examples
     --------
-    >>> matrices = InOut(attributes=1, width=3)
-    >>> matrices.update(np.array([[0], [0], [2]]), np.array([True, False, True]))
+    >>> matrices = InOut(operators=1, attributes=1, width=3)
+    >>> saw, passed = np.array([[True], [True], [True]]), np.array([[True], [False], [True]])
+    >>> matrices.update(np.array([[0], [0], [2]]), passed, saw)
     >>> matrices.rows_in.tolist(), matrices.rows_out.tolist()
-    ([[2.0, 0.0, 1.0]], [[1.0, 0.0, 1.0]])
+    ([[[2.0, 0.0, 1.0]]], [[[1.0, 0.0, 1.0]]])
     """
 
+    operators: int
     attributes: int
     width: int
     size: int = 6000
-    rows: float = 0.0
-    passed: float = 0.0
+    rows: Floats = field(init=False)  # per operator
+    passed: Floats = field(init=False)
     rows_in: Floats = field(init=False)
     rows_out: Floats = field(init=False)
 
     def __post_init__(self) -> None:
-        self.clear()
+        self.rows, self.passed = np.zeros((2, self.operators))
+        shape = self.operators, self.attributes, self.width
+        self.rows_in, self.rows_out = np.zeros((2, *shape))
 
-    def clear(self) -> None:
-        self.rows = self.passed = 0.0
-        self.rows_in, self.rows_out = np.zeros((2, self.attributes, self.width))
+    def clear(self, operators: int | slice = slice(None)) -> None:
+        """Forget all rows, or those of one operator."""
+        for counted in (self.rows, self.passed, self.rows_in, self.rows_out):
+            counted[operators] = 0.0
 
-    def update(self, codes: Codes, passed: Bits) -> None:
-        """Add rows: their partition under each attribute, and whether the operator passed them."""
-        self.rows += len(passed)
-        self.passed += float(passed.sum())
-        self.rows_in += count(codes, self.width)
-        self.rows_out += count(codes[passed], self.width)
+    def update(self, codes: Codes, passed: Bits, saw: Bits) -> None:
+        """Add rows: their partition under each attribute, which operators saw and passed them."""
+        passed = passed & saw
+        self.rows += saw.sum(axis=0)
+        self.passed += passed.sum(axis=0)
+        self.rows_in += count(codes, self.width, saw)
+        self.rows_out += count(codes, self.width, passed)
         self._fade()
 
     def _fade(self) -> None:
-        if self.rows > self.size:
-            factor = self.size / self.rows
-            self.rows, self.passed = self.size, self.passed * factor
-            self.rows_in, self.rows_out = self.rows_in * factor, self.rows_out * factor
+        factor = self.size / np.maximum(self.rows, self.size)
+        if (factor < 1).any():
+            self.rows, self.passed = self.rows * factor, self.passed * factor
+            self.rows_in = self.rows_in * factor[:, None, None]
+            self.rows_out = self.rows_out * factor[:, None, None]
 
-    def recount(self, attribute: int, codes: Codes, passed: Bits) -> None:
+    def recount(self, attribute: int, codes: Codes, passed: Bits, saw: Bits) -> None:
         """Begin one attribute anew, whose partitions have changed, with these rows."""
-        self.rows_in[attribute] = count(codes[:, None], self.width)[0]
-        self.rows_out[attribute] = count(codes[passed][:, None], self.width)[0]
+        self.rows_in[:, attribute] = count(codes[:, None], self.width, saw)[:, 0]
+        self.rows_out[:, attribute] = count(codes[:, None], self.width, passed & saw)[:, 0]
 
     def get(self) -> tuple[Floats, Floats]:
         return self.rows_in, self.rows_out
 
     def merge(self, other: "InOut") -> "InOut":
-        merged = InOut(self.attributes, self.width, self.size)
+        merged = InOut(self.operators, self.attributes, self.width, self.size)
         merged.rows, merged.passed = self.rows + other.rows, self.passed + other.passed
         merged.rows_in = self.rows_in + other.rows_in
         merged.rows_out = self.rows_out + other.rows_out
@@ -70,13 +78,16 @@ class InOut:
         return merged
 
 
-def count(codes: Codes, width: int) -> Floats:
-    """Rows per partition, for each column of codes, in one pass.
+def count(codes: Codes, width: int, chosen: Bits) -> Floats:
+    """Rows per operator, column of codes and partition; `chosen` has the rows of each operator.
 
-    >>> count(np.array([[0, 1], [2, 1]]), 3).tolist()
-    [[1.0, 0.0, 1.0], [0.0, 2.0, 0.0]]
+    >>> codes = np.array([[0, 1], [2, 1]])
+    >>> count(codes, 3, np.array([[True, False], [True, True]])).tolist()
+    [[[1.0, 0.0, 1.0], [0.0, 2.0, 0.0]], [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0]]]
     """
-    attributes = codes.shape[1]
-    flat = (codes + width * np.arange(attributes)).ravel()
-    counted = np.bincount(flat, minlength=width * attributes)
-    return np.asarray(counted.reshape(attributes, width), float)
+    attributes, operators = codes.shape[1], chosen.shape[1]
+    rows, operator = np.nonzero(chosen)
+    places = (codes + width * np.arange(attributes))[rows]
+    places += (width * attributes * operator)[:, None]
+    counted = np.bincount(places.ravel(), minlength=operators * attributes * width)
+    return np.asarray(counted.reshape(operators, attributes, width), float)

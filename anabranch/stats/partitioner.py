@@ -148,18 +148,17 @@ def _equal_shares(name: str, values: Floats, ranges: int) -> RangePartition:
     return RangePartition(name, tuple(map(float, borders[borders > values.min()])))
 
 
-def is_stale(partition: SinglePartition, values: Floats) -> bool:
+def is_stale(partition: SinglePartition, codes: NDArray[np.int64]) -> bool:
     """Whether a partition no longer fits: new values have come, or one part holds nearly all rows.
 
-    >>> is_stale(ValuePartition("day", (1.0, 2.0)), np.array([1.0, 2.0] * 20))
+    >>> days = ValuePartition("day", (1.0, 2.0))
+    >>> is_stale(days, days.code([np.array([1.0, 2.0] * 20)]))
     False
-    >>> is_stale(ValuePartition("day", (1.0, 2.0)), np.array([1.0, 3.0] * 20))
+    >>> is_stale(days, days.code([np.array([1.0, 3.0] * 20)]))
     True
     """
-    seen = ordinary(values)
-    if not len(seen):
-        return False
-    shares = np.bincount(partition.code([seen]), minlength=partition.size) / len(seen)
+    counts = np.bincount(codes, minlength=partition.size)[: partition.regular]
+    rows = counts.sum()
     if isinstance(partition, ValuePartition):
-        return bool(shares[partition.regular - 1] > STALE)
-    return bool(partition.regular > 2 and shares.max() > 1 - STALE)
+        return bool(counts[-1] > STALE * rows)
+    return bool(partition.regular > 2 and rows and counts.max() > (1 - STALE) * rows)

@@ -83,7 +83,7 @@ def test_a_partition_can_be_made_of_anything_seen(values, kind, count):
     codes = partition.code([column])
     assert ((codes >= 0) & (codes < partition.size)).all()
     assert partition.regular <= max(count or 0, 65)
-    is_stale(partition, column)
+    is_stale(partition, codes)
 
 
 def test_ranges_of_equal_width_or_of_equal_shares():

@@ -50,27 +50,34 @@ def test_selectivities_merge(one, two):
 
 
 @given(st.integers(0, 50), st.integers(0, 50), st.integers(0, 99))
-def test_in_and_out_merge(first, second, seed):
+def test_in_and_out_count_and_merge(first, second, seed):
     random = np.random.default_rng(seed)
     codes = random.integers(0, 5, (first + second, 3))
-    passed = random.random(first + second) < 0.5
-    left, right, both = (InOut(3, 5) for _ in range(3))
-    left.update(codes[:first], passed[:first])
-    right.update(codes[first:], passed[first:])
-    both.update(codes, passed)
+    passed, saw = random.random((2, first + second, 2)) < 0.5
+    left, right, both = (InOut(2, 3, 5) for _ in range(3))
+    left.update(codes[:first], passed[:first], saw[:first])
+    right.update(codes[first:], passed[first:], saw[first:])
+    both.update(codes, passed, saw)
     merged = left.merge(right)
-    assert (merged.rows_in == both.rows_in).all()
-    assert (merged.rows_out == both.rows_out).all()
-    assert (merged.rows, merged.passed) == (both.rows, both.passed)
+    for o, j, i in np.ndindex(2, 3, 5):
+        rows = saw[:, o] & (codes[:, j] == i)
+        assert merged.rows_in[o, j, i] == both.rows_in[o, j, i] == rows.sum()
+        assert merged.rows_out[o, j, i] == both.rows_out[o, j, i] == (rows & passed[:, o]).sum()
+    assert merged.rows.tolist() == both.rows.tolist() == saw.sum(axis=0).tolist()
+    assert merged.passed.tolist() == both.passed.tolist()
 
 
 def test_in_and_out_forget_what_is_old():
-    matrices = InOut(1, 2, size=100)
-    matrices.update(np.zeros((100, 1), np.int64), np.ones(100, bool))
+    matrices = InOut(2, 1, 2, size=100)
+    one, saw = np.zeros((100, 1), np.int64), np.tile([True, False], (100, 1))
+    matrices.update(one, np.ones((100, 2), bool), np.ones((100, 2), bool))
     for _ in range(10):
-        matrices.update(np.zeros((100, 1), np.int64), np.zeros(100, bool))
-    assert matrices.rows == 100
-    assert matrices.passed < 0.2
+        matrices.update(one, np.zeros((100, 2), bool), saw)
+    assert matrices.rows.tolist() == [100, 100]
+    assert matrices.passed[0] < 0.2
+    assert matrices.passed[1] == 100  # saw nothing since
+    matrices.clear(0)
+    assert matrices.rows_in.sum(axis=(1, 2)).tolist() == [0, 100]
 
 
 def test_operator_costs_merge():
