@@ -18,7 +18,7 @@ from anabranch.kernel.attributes import Attributes
 from anabranch.kernel.ledger import Ledger, Times
 from anabranch.kernel.predicate import Mask, Predicate
 from anabranch.kernel.profile import Profile, Rows
-from anabranch.kernel.ruster import Agenda, Ruster
+from anabranch.kernel.ruster import NO_ROWS, Agenda, Ruster
 from anabranch.model import Cells, Classified, InputError, Mesh, Operator, Query
 from anabranch.policies import Call, Feedback, Policy, Sampling, Visit
 
@@ -162,9 +162,15 @@ def _rusters(
     else:
         # Small numbers are sorted by counting, in one pass.
         by_route = np.argsort(classified.routes.astype(np.int16), kind="stable")
-        ends = np.cumsum(np.bincount(classified.routes, minlength=len(mesh.routes)))
-        parts = np.split(by_route, ends[:-1])
-        groups = [(r.indexes, part) for r, part in zip(mesh.routes, parts, strict=True)]
+        counts = np.bincount(classified.routes, minlength=len(mesh.routes))
+        edges = [0, *np.cumsum(counts).tolist()]
+        groups = [
+            (route.indexes, by_route[begin:end])
+            for route, begin, end in zip(mesh.routes, edges, edges[1:], strict=False)
+            if end > begin
+        ]
+    if not len(profile):
+        return [Ruster(route, members, NO_ROWS) for route, members in groups]
     rusters = []
     for route, members in groups:
         sampled = profile.slot[members] >= 0

@@ -24,6 +24,8 @@ Codes = NDArray[np.int64]
 NULL = -sys.float_info.max
 # NULL, NaN and the two infinities have partitions of their own, behind the others.
 SPECIAL = 4
+# Borders up to which comparing with all of them beats a binary search.
+MOST_COMPARED = 64
 # A multiplier whose bits are well mixed (the golden ratio in 64 bits), as in Fibonacci hashing.
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -126,6 +128,22 @@ class HashPartition(SinglePartition):
         return (mixed % np.uint64(self.buckets)).astype(np.int64)
 
 
+def _borders_passed(borders: Sequence[float], values: Floats, beyond: np.ufunc) -> Codes:
+    """How many of the rising borders each value lies beyond.
+
+    With few borders it is faster to compare all of them than to search: nothing to predict for the
+    processor.
+    """
+    if len(borders) > MOST_COMPARED:
+        side: Literal["left", "right"] = "left" if beyond is np.greater else "right"
+        return np.searchsorted(np.array(borders), values, side=side).astype(np.int64)
+    passed, count = np.empty(len(values), bool), np.zeros(len(values), np.uint8)
+    for border in borders:
+        beyond(values, border, out=passed)
+        count += passed
+    return count.astype(np.int64)
+
+
 @dataclass(frozen=True)
 class RangePartition(SinglePartition):
     """Ranges between borders: for continuous attributes. What lies outside falls into the ends.
@@ -148,7 +166,7 @@ class RangePartition(SinglePartition):
         return len(self.borders) + 1
 
     def place(self, values: Floats) -> Codes:
-        return np.searchsorted(np.array(self.borders), values, side="right").astype(np.int64)
+        return _borders_passed(self.borders, values, np.greater_equal)
 
 
 @dataclass(frozen=True)
@@ -173,7 +191,7 @@ class ValuePartition(SinglePartition):
 
     def place(self, values: Floats) -> Codes:
         known = np.array(self.values)
-        codes = np.searchsorted(known, values).astype(np.int64)
+        codes = _borders_passed(self.values, values, np.greater)
         strange = known[np.minimum(codes, len(known) - 1)] != values
         codes[strange] = len(known)
         return codes

@@ -170,8 +170,10 @@ def combine(codes: Sequence[Codes], sizes: Sequence[int], rows: int) -> Codes:
     >>> combine([np.array([0, 1]), np.array([2, 0])], [2, 3], 2).tolist()
     [2, 3]
     """
-    cells = np.zeros(rows, np.int64)
-    for code, size in zip(codes, sizes, strict=True):
+    if not codes:
+        return np.zeros(rows, np.int64)
+    cells = codes[0]
+    for code, size in zip(codes[1:], sizes[1:], strict=True):
         cells = cells * size + code
     return cells
 
