@@ -10,7 +10,6 @@ goes to the operator that drops most per cost for rows with the same attribute v
 (1.0, 50)
 """
 
-from collections import deque
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from statistics import median
@@ -19,34 +18,30 @@ from typing import ClassVar
 import numpy as np
 
 from anabranch.model import Cells, InputError, Mesh
-from anabranch.policies.base import Event, Feedback, Floats, Sampling
+from anabranch.policies.base import Event, Feedback, Sampling
 from anabranch.policies.drift import Watch
 from anabranch.policies.eddy import check_alpha
+from anabranch.policies.judge import Judge
+from anabranch.policies.keep_or_drop import KeepOrDrop
 from anabranch.policies.measured import COLD_ROWS, Measured, check_rows, check_share
 from anabranch.policies.pairs import Paired, Pairs
 from anabranch.policies.planner import Planner
 from anabranch.policies.purse import Purse
 from anabranch.policies.register import Found, Register
 from anabranch.policies.trial import Trial
-from anabranch.stats import Selectivity
+from anabranch.stats import RoutingCost, Selectivity
+from anabranch.stats.routing_cost import CLASSIFYING
 
 # Bounds on |R| when it is chosen automatically.
 LEAST_SAMPLE, MOST_SAMPLE = 150, 2_000
 # A new plan must be expected to save this share.
 GAIN = 0.005
-# Rows after which pairs in use are tried again, and the standard errors by which they must be
-# better in the end: fewer than for new ones, or pairs that save little would come and go.
-AUDIT_ROWS, AUDIT_DOUBT = 50_000, 0.5
-# Sooner, after so many rows, when rows cost more than expected by this share.
-SOON_ROWS, BROKEN_PROMISE = 15_000, 0.03
+# Pairs are tried again soon when rows cost more than expected by this share.
+BROKEN_PROMISE = 0.03
 # New pairs are tried together when a round is over, or when they are expected to save this share.
 PROMISING = 0.02
 # Ordinary rows of a slice that are looked at while nothing is found, and how long.
 FREE_ROWS, CURIOUS = 1_000, 0.3
-# Operators whose place hardly depends on the row (Section 4.4): cost relative to the median, and
-# overall selectivity.
-CHEAP, DEAR = 1 / 20, 20.0
-SELECTIVE, IDLE = 0.02, 0.98
 # Calls per batch that a further route adds; rusters that wait for one operator share a call.
 CALLS_PER_ROUTE = 1
 # A slice has at most this part of the rows seen so far, unless operators are so cheap that it would
@@ -56,9 +51,6 @@ SLICES, PATIENCE = 4, 6
 PAUSE = 2
 # A plan is made anew when the worker has seen this factor of rows, or this many more.
 REPLAN_GROWTH, REPLAN_ROWS = 1.4, 20_000
-# Seconds to classify one more row, by which what a short slice took is scaled to a batch. No
-# operator is believed to cost less.
-CLASSIFYING = 7e-8
 # After a drift the next one is not looked for within so many times the rows of a first profile.
 QUIET = 50
 
@@ -133,9 +125,11 @@ class ContentLearns(Measured):
             0 if self.sample == "auto" else int(self.sample),
         )
         self._pairs = Pairs(self.query)
+        self._judge = Judge(
+            self.query, self._register, self._pairs, self.threshold, self.alpha, self.pairs
+        )
         self._purse = Purse(self.budget)
-        self._trial: Trial | None = None
-        self._trial_meshes: dict[str, Mesh] = {}
+        self._test = KeepOrDrop()
         self._cold = COLD_ROWS
         self._to_profile = COLD_ROWS + self.first_rows if self.first_rows and not start else 0
         self._profiling: int | None = None  # the operator whose turn it is
@@ -144,10 +138,9 @@ class ContentLearns(Measured):
         self._wanted = 0  # rows that this turn still needs
         self._extra = 0.0  # seconds per row that it is expected to cost
         self._cost = 0.0  # seconds per row of the last slice
-        self._routing = deque([(0, 0.0)] * 3, maxlen=9)  # rows classified, and the seconds it took
+        self._routing = RoutingCost()
         self._watch = Watch()
         self._replan_at = self._quiet_until = 0
-        self._audit_at, self._audited_at = AUDIT_ROWS, 0
         self._mesh = start or Mesh.single(self.query, self.query.written())
         self._reported = self._mesh  # the last one that an event told of
         if start is not None:
@@ -170,7 +163,7 @@ class ContentLearns(Measured):
 
     def learned(self) -> Mesh:
         """The plan without what a turn or a trial changes for its time."""
-        passing = self._profiling is not None or self._trial is not None
+        passing = self._profiling is not None or self._test.trial is not None
         return self._planner().build(self._pairs.in_use) if passing else self._mesh
 
     def sampling(self) -> Sampling:
@@ -178,8 +171,8 @@ class ContentLearns(Measured):
             return Sampling()
         if self._to_profile:
             return Sampling.everything(len(self.query), 1.0, self._cold or self._to_profile)
-        if self._trial is not None:
-            return Sampling(rows=self._trial.slice_rows)
+        if self._test.trial is not None:
+            return Sampling(rows=self._test.trial.slice_rows)
         if self._profiling is None:
             # Short slices at first, so that what is learned from one soon helps the next.
             rows = self._cold or max(LEAST_SAMPLE, self._rows // SLICES, self._worthwhile())
@@ -191,7 +184,7 @@ class ContentLearns(Measured):
 
     def _worthwhile(self) -> int:
         """Rows of a slice that take longer than what comes with every slice."""
-        by_slice = self._fixed() + self._purse.learning
+        by_slice = self.fixed_cost() + self._purse.learning
         return int(PATIENCE * by_slice / self._cost) if self._cost > 0 else 0
 
     def _free_rate(self, rows: int) -> float:
@@ -214,12 +207,8 @@ class ContentLearns(Measured):
         if self.sample != "auto":
             return int(self.sample)
         each = sum(cost.fit.per_row for cost in self._fits)
-        enough = 10 * self._fixed() / each if each > 0 else 0.0
+        enough = 10 * self.fixed_cost() / each if each > 0 else 0.0
         return int(np.clip(enough, LEAST_SAMPLE, MOST_SAMPLE))
-
-    def _fixed(self) -> float:
-        """Seconds that calling every operator once costs, whatever the rows."""
-        return sum(cost.fit.fixed for cost in self._fits)
 
     # What is learned ------------------------------------------------------------------------
 
@@ -227,17 +216,18 @@ class ContentLearns(Measured):
         if not feedback.rows or len(self.query) < 2:
             return ()
         self.measure(feedback)
-        # Calls of the short slices at the start can hide what a row costs behind what a call costs.
+        # Calls of the short slices at the start can hide what a row costs behind what a call costs:
+        # no operator is believed to cost less than classifying.
         self._costs = np.maximum(self.cautious_costs(), CLASSIFYING)
         self._unit = median(self._costs.tolist())
         self._tally(feedback)
         self._purse.pay(feedback.learning)
         self._cold = max(0, self._cold - feedback.rows)
-        self._cost = self._cost_of(feedback)
+        self._cost = float(self.work(feedback) @ self._costs)
         if self._to_profile:
             return self._profile_all(feedback)
-        if self._trial is not None:
-            return self._try(self._trial, feedback)
+        if self._test.trial is not None:
+            return self._try(self._test.trial, feedback)
         if self._profiling is not None:
             return self._profile(self._profiling, feedback)
         return self._follow(feedback)
@@ -252,7 +242,7 @@ class ContentLearns(Measured):
         classifier = self._mesh.classifier
         if not isinstance(classifier, Cells) or not feedback.codes:
             return
-        self._routing.append((feedback.rows, feedback.routing))
+        self._routing.update(feedback.rows, feedback.routing)
         self._pairs.tally(classifier, feedback)
 
     def _collect(self, feedback: Feedback, operators: Collection[int]) -> None:
@@ -278,75 +268,17 @@ class ContentLearns(Measured):
         passed = rows * np.array([self._register.passed(o) for o in operators])
         self._overall = Selectivity.of(rows, passed, self.alpha, 0.5)
         self._watch = Watch()
-        events = self._judge(self._search(range(len(self.query))))
+        events = self._settle(self._search(range(len(self.query))))
         return (*events, *self._try_new())
 
-    # Judging attributes ---------------------------------------------------------------------
-
     def _search(self, operators: Collection[int]) -> dict[int, Found | None]:
-        """The best classifier of each of these operators."""
         self._purse.judged = True
-        worth = [o for o in operators if not self._idle(o)]
-        found = dict.fromkeys(operators, None) | {
-            o: self._register.best(o, self.threshold, pairs=False) for o in worth
-        }
-        familiar = {partition.attributes for partition in self._pairs.partitions}
-        familiar |= {f.partition.attributes for f in found.values() if f}
-        for operator in worth:
-            if found[operator] is None:
-                found[operator] = self._register.best(
-                    operator, self.threshold, self.pairs, familiar
-                )
-        return found
+        return self._judge.search(operators, self._costs)
 
-    def _idle(self, operator: int) -> bool:
-        """Whether its place hardly depends on the row: cheap, dear, selective, or never so."""
-        relative = self._costs[operator] / self._unit
-        share = self._register.passed(operator)
-        return not (CHEAP <= relative <= DEAR and SELECTIVE <= share <= IDLE)
-
-    def _worth(self) -> list[int]:
-        """Operators whose place may depend on the row."""
-        return [o for o in range(len(self.query)) if not self._idle(o)]
-
-    def _judge(self, found: Mapping[int, Found | None]) -> tuple[Event, ...]:
-        """New classifiers are noted, to be tried; lost ones are dropped."""
-        events, dropped = [], []
-        before = set(self._pairs.new)
-        for operator, best in found.items():
-            name, told = self.query.names[operator], str(best.partition) if best else ""
-            ratio = best.ratio if best else 0.0
-            events.append(Event("profile", self._rows, operator=name, attribute=told, gain=ratio))
-            old = self._pairs.in_use.get(operator)
-            if best and old and old.partition.attributes == best.partition.attributes:
-                if old.partition != best.partition:  # its values are no longer what they were
-                    self._pairs.in_use[operator] = self._paired(operator, best)
-                continue
-            self._pairs.new.pop(operator, None)
-            if best is not None:
-                self._pairs.note(operator, self._paired(operator, best), self._rows)
-            elif old is not None:
-                del self._pairs.in_use[operator]
-                dropped.append(self._told("drop", operator, old))
-        self._purse.notice(bool(dropped) or bool(set(self._pairs.new) - before))
-        return (*events, *dropped)
-
-    def _paired(self, operator: int, found: Found) -> Paired:
-        prior = float(self._overall.get()[operator])
-        known = Selectivity.of(found.rows_in, found.rows_out, self.alpha, prior)
-        return Paired(found.partition, known)
-
-    def _told(
-        self, kind: str, operator: int, paired: Paired, before: float = 0.0, after: float = 0.0
-    ) -> Event:
-        return Event(
-            kind,
-            self._rows,
-            cost_before=before,
-            cost_after=after,
-            operator=self.query.names[operator],
-            attribute=str(paired.partition),
-        )
+    def _settle(self, found: Mapping[int, Found | None]) -> tuple[Event, ...]:
+        events, news = self._judge.settle(found, self._overall.get(), self._rows)
+        self._purse.notice(news)
+        return tuple(events)
 
     # Keep or drop ---------------------------------------------------------------------------
 
@@ -357,9 +289,7 @@ class ContentLearns(Measured):
         if not self._pairs.new or len(with_it.routes) == len(without.routes) == 1:
             self._pairs.new = {}
             return self._install(without)
-        self._trial = Trial()
-        self._trial_meshes = {"with": with_it, "without": without}
-        self._mesh = with_it
+        self._mesh = self._test.begin(with_it, without)
         return ()
 
     def _promising(self) -> bool:
@@ -369,56 +299,39 @@ class ContentLearns(Measured):
         return planner.expected(planner.build(known), known) < (1 - PROMISING) * now
 
     def _try(self, trial: Trial, feedback: Feedback) -> tuple[Event, ...]:
-        trial.update(feedback.rows, self._work(feedback), self._costs, self._charge())
+        trial.update(
+            feedback.rows, self.work(feedback), self._costs, self._routing.get(self.slice_rows)
+        )
         if trial.kept is None:
-            self._mesh = self._trial_meshes[trial.turn]
+            self._mesh = self._test.next_mesh(trial)
             return ()
-        if trial.audit:
-            return self._audited(trial)
+        self._test.close(self._rows)
         measured = trial.without.mean(self._costs), trial.with_it.mean(self._costs)
+        if trial.audit:
+            return self._audited(trial.kept, *measured)
         kind = "keep" if trial.kept else "drop"
-        tried = self._pairs.new.items()
-        events = [self._told(kind, operator, paired, *measured) for operator, paired in tried]
+        events = self._tell(kind, self._pairs.new, *measured)
         self._pairs.settle(trial.kept, self._rows)
-        self._trial, self._trial_meshes = None, {}
         self._watch = Watch()
-        self._audit_at, self._audited_at = self._rows + AUDIT_ROWS, self._rows
         return (*events, *self._install(self._planner().build(self._pairs.in_use)))
 
     def _audit(self) -> tuple[Event, ...]:
         """Do all pairs together still pay?"""
         planner = self._planner()
-        self._trial = Trial(doubt=AUDIT_DOUBT, audit=True)
-        self._trial_meshes = {
-            "with": planner.build(self._pairs.in_use),
-            "without": planner.build({}),
-        }
-        self._mesh = self._trial_meshes["with"]
+        both = planner.build(self._pairs.in_use), planner.build({})
+        self._mesh = self._test.begin(*both, audit=True)
         return ()
 
-    def _audited(self, trial: Trial) -> tuple[Event, ...]:
-        self._trial, self._trial_meshes = None, {}
-        if not trial.kept:
-            return self._forget(trial.without.mean(self._costs), trial.with_it.mean(self._costs))
-        self._audit_at, self._audited_at = self._rows + AUDIT_ROWS, self._rows
+    def _audited(self, kept: bool, without: float, with_them: float) -> tuple[Event, ...]:
+        if not kept:
+            return self._forget(without, with_them)
         return self._install(self._planner().build(self._pairs.in_use))
 
-    def _charge(self) -> float:
-        """Seconds per row that classifying takes in a batch: the median, against hiccups."""
-        size = max(self.slice_rows, 1.0)
-        scaled = [took + max(0.0, size - rows) * CLASSIFYING for rows, took in self._routing]
-        return median(scaled) / size
-
-    def _cost_of(self, feedback: Feedback) -> float:
-        """Seconds per row by the measured cost of operators."""
-        return float(self._work(feedback) @ self._costs)
-
-    def _work(self, feedback: Feedback) -> Floats:
-        """Evaluations per row of each operator, what profiling added left out."""
-        work = np.zeros(len(self.query))
-        for call in feedback.calls:
-            work[call.operator] += call.rows - call.extra
-        return work / feedback.rows
+    def _tell(
+        self, kind: str, pairs: Mapping[int, Paired], without: float = 0.0, with_them: float = 0.0
+    ) -> list[Event]:
+        told = without, with_them
+        return [self._pairs.told(kind, o, pair, self._rows, *told) for o, pair in pairs.items()]
 
     # Round-robin profiling ------------------------------------------------------------------
 
@@ -427,7 +340,7 @@ class ContentLearns(Measured):
         wait = self._rows < self._turn_at or self._purse.is_empty(self._cost)
         if not self.query.attributes or (wait and self.p == "auto"):
             return
-        worth = self._worth()
+        worth = self._judge.worth(self._costs)
         if not worth:
             return
         operator = next((o for o in worth if o > self._turn), worth[0])
@@ -454,7 +367,7 @@ class ContentLearns(Measured):
         self._extra = max(0.0, planner.expected(self._mesh, known, operator) - usual)
         most, fixed = self.sample_rows, 0.0
         if self._pairs.in_use:  # a slice of its own, as short as can be
-            fixed = self._fixed()
+            fixed = self.fixed_cost()
         else:  # nothing is given up meanwhile: as long as any slice
             most = max(most, self._rows // SLICES)
         return int(min(most, self._purse.affords(usual, self._extra, fixed)))
@@ -462,7 +375,7 @@ class ContentLearns(Measured):
     def _profile(self, operator: int, feedback: Feedback) -> tuple[Event, ...]:
         # As long as all rows take one route, those that get further tell of other operators, too.
         self._collect(feedback, [operator] if self._pairs.in_use else range(len(self.query)))
-        fixed = self._fixed() if self._pairs.in_use else 0.0
+        fixed = self.fixed_cost() if self._pairs.in_use else 0.0
         self._purse.allowance -= self._extra * feedback.rows + fixed
         self._wanted -= len(feedback.profiled)
         if self._wanted > 0:
@@ -470,9 +383,10 @@ class ContentLearns(Measured):
         self._profiling = None
         found = self._search([operator])
         if found[operator] is not None and operator not in self._pairs.in_use:
-            found = self._search(self._worth())  # what is news for one may be so for others
-        events = self._judge(found)
-        last = operator == max(self._worth(), default=operator)
+            # What is news for one may be so for others.
+            found = self._search(self._judge.worth(self._costs))
+        events = self._settle(found)
+        last = operator == max(self._judge.worth(self._costs), default=operator)
         if self._pairs.new and (last or self._promising()):
             return (*events, *self._try_new())
         events += self._install(self._planner().build(self._pairs.in_use))
@@ -496,7 +410,7 @@ class ContentLearns(Measured):
                 return self._start_over()
             self._watch = Watch()
         events: tuple[Event, ...] = ()
-        if self._pairs.in_use and not self._pairs.new and self._rows >= self._audit_at:
+        if self._pairs.in_use and not self._pairs.new and self._rows >= self._test.audit_at:
             return self._audit()
         if self._rows >= self._replan_at:
             events = self._replan()
@@ -513,9 +427,7 @@ class ContentLearns(Measured):
 
     def _forget(self, without: float = 0.0, with_them: float = 0.0) -> tuple[Event, ...]:
         """Drop all pairs and the evidence for them, and look for new ones."""
-        told = without, with_them
-        lost = self._pairs.in_use.items()
-        dropped = [self._told("drop", operator, paired, *told) for operator, paired in lost]
+        dropped = self._tell("drop", self._pairs.in_use, without, with_them)
         self._pairs.clear()
         self._register.clear()
         self._purse.notice(news=True)
@@ -528,9 +440,9 @@ class ContentLearns(Measured):
         """A plan by the newest selectivities, if it is expected to be better."""
         self._replan_at = min(round(REPLAN_GROWTH * self._rows), self._rows + REPLAN_ROWS)
         in_use = self._pairs.in_use
-        idle = {o: in_use.pop(o) for o in list(in_use) if self._idle(o)}
+        idle = {o: in_use.pop(o) for o in list(in_use) if self._judge.is_idle(o, self._costs)}
         if idle:
-            dropped = [self._told("drop", o, paired) for o, paired in idle.items()]
+            dropped = self._tell("drop", idle)
             return (*dropped, *self._install(self._planner().build(self._pairs.in_use)))
         planner, known = self._planner(), self._pairs.known
         mesh = planner.build(self._pairs.in_use)
@@ -548,12 +460,12 @@ class ContentLearns(Measured):
         """
         measured = self._watch.usual.mean * self._unit
         if self._pairs.in_use and measured > (1 + BROKEN_PROMISE) * expected:
-            self._audit_at = min(self._audit_at, self._audited_at + SOON_ROWS)
+            self._test.doubt()
 
     def _planner(self) -> Planner:
         # A further route means a few more calls, spread over a batch.
         calls = CALLS_PER_ROUTE / max(len(self.query), 1)
-        overhead = calls * self._fixed() / max(self.slice_rows, 1.0)
+        overhead = calls * self.fixed_cost() / max(self.slice_rows, 1.0)
         return Planner(self.query, self._register, self._overall.get(), self._costs, overhead)
 
     def _install(self, mesh: Mesh) -> tuple[Event, ...]:

@@ -78,6 +78,17 @@ class Measured(Policy):
         middle = median(costs.tolist())
         return np.asarray(middle * (costs / middle) ** trust)
 
+    def fixed_cost(self) -> float:
+        """Seconds that calling every operator once costs, whatever the rows."""
+        return sum(cost.fit.fixed for cost in self._fits)
+
+    def work(self, feedback: Feedback) -> NDArray[np.float64]:
+        """Evaluations per row of each operator, what profiling added left out."""
+        work = np.zeros(len(self.query))
+        for call in feedback.calls:
+            work[call.operator] += call.rows - call.extra
+        return work / feedback.rows
+
     def names(self, order: tuple[int, ...]) -> tuple[str, ...]:
         return Route.of(self.query, order).order
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from anabranch.model import Cells, InputError, Partition, Query
-from anabranch.policies.base import Feedback, Rows, Visit
+from anabranch.policies.base import Event, Feedback, Rows, Visit
 from anabranch.stats import Selectivity
 
 # Attributes used at once at most.
@@ -77,6 +77,19 @@ class Pairs:
             tried = [(o, str(paired.partition)) for o, paired in self.new.items()]
             self._resting |= dict.fromkeys(tried, round(REST * row))
         self.new = {}
+
+    def told(
+        self,
+        kind: str,
+        operator: int,
+        paired: Paired,
+        row: int,
+        before: float = 0.0,
+        after: float = 0.0,
+    ) -> Event:
+        """What happens to a pair, and the seconds per row measured without and with it."""
+        name, attribute = self.query.names[operator], str(paired.partition)
+        return Event(kind, row, (), (), before, after, operator=name, attribute=attribute)
 
     def clear(self) -> None:
         self.in_use, self.new, self._resting = {}, {}, {}

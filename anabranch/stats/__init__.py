@@ -6,6 +6,7 @@ from anabranch.stats.matrix_view import MatrixView
 from anabranch.stats.operator_cost import OperatorCost
 from anabranch.stats.partitioner import RunningRange, is_stale, partition_by, pruned
 from anabranch.stats.profile_window import ProfileWindow
+from anabranch.stats.routing_cost import RoutingCost
 from anabranch.stats.selectivity import Selectivity
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "MatrixView",
     "OperatorCost",
     "ProfileWindow",
+    "RoutingCost",
     "RunningRange",
     "Selectivity",
     "is_stale",

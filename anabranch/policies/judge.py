@@ -1,0 +1,84 @@
+"""Which attribute is an operator's classifier, and what that changes in the pairs."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from statistics import median
+
+from anabranch.model import Query
+from anabranch.policies.base import Event, Floats
+from anabranch.policies.pairs import Paired, Pairs
+from anabranch.policies.register import Found, Register
+from anabranch.stats import Selectivity
+
+# Operators whose place hardly depends on the row (Section 4.4): cost relative to the median, and
+# overall selectivity.
+CHEAP, DEAR = 1 / 20, 20.0
+SELECTIVE, IDLE = 0.02, 0.98
+
+
+@dataclass
+class Judge:
+    """Judges attributes by the rows registered (content-based routing, Sections 4.1 and 4.4).
+
+    `together` says whether two attributes are tried when no single one is a classifier.
+    """
+
+    query: Query
+    register: Register
+    pairs: Pairs
+    threshold: float
+    alpha: float
+    together: bool
+
+    def worth(self, costs: Floats) -> list[int]:
+        """Operators whose place may depend on the row."""
+        return [o for o in range(len(self.query)) if not self.is_idle(o, costs)]
+
+    def is_idle(self, operator: int, costs: Floats) -> bool:
+        """Whether its place hardly depends on the row: cheap, dear, selective, or never so."""
+        relative = costs[operator] / median(costs.tolist())
+        share = self.register.passed(operator)
+        return not (CHEAP <= relative <= DEAR and SELECTIVE <= share <= IDLE)
+
+    def search(self, operators: Collection[int], costs: Floats) -> dict[int, Found | None]:
+        """The best classifier of each of these operators."""
+        worth = [o for o in operators if not self.is_idle(o, costs)]
+        found = dict.fromkeys(operators, None) | {
+            o: self.register.best(o, self.threshold, pairs=False) for o in worth
+        }
+        familiar = {partition.attributes for partition in self.pairs.partitions}
+        familiar |= {f.partition.attributes for f in found.values() if f}
+        for operator in worth:
+            if found[operator] is None:
+                found[operator] = self.register.best(
+                    operator, self.threshold, self.together, familiar
+                )
+        return found
+
+    def settle(
+        self, found: Mapping[int, Found | None], overall: Floats, row: int
+    ) -> tuple[list[Event], bool]:
+        """New classifiers are noted, to be tried; lost ones are dropped. Was there any news?"""
+        events, dropped = [], []
+        before = set(self.pairs.new)
+        for operator, best in found.items():
+            name, told = self.query.names[operator], str(best.partition) if best else ""
+            ratio = best.ratio if best else 0.0
+            events.append(Event("profile", row, operator=name, attribute=told, gain=ratio))
+            old = self.pairs.in_use.get(operator)
+            if best and old and old.partition.attributes == best.partition.attributes:
+                if old.partition != best.partition:  # its values are no longer what they were
+                    self.pairs.in_use[operator] = self._paired(best, overall[operator])
+                continue
+            self.pairs.new.pop(operator, None)
+            if best is not None:
+                self.pairs.note(operator, self._paired(best, overall[operator]), row)
+            elif old is not None:
+                del self.pairs.in_use[operator]
+                dropped.append(self.pairs.told("drop", operator, old, row))
+        news = bool(dropped) or bool(set(self.pairs.new) - before)
+        return [*events, *dropped], news
+
+    def _paired(self, found: Found, prior: float) -> Paired:
+        known = Selectivity.of(found.rows_in, found.rows_out, self.alpha, float(prior))
+        return Paired(found.partition, known)

@@ -1,0 +1,41 @@
+"""The measured test of pairs: new ones before they come into use, those in use now and then."""
+
+from dataclasses import dataclass, field
+
+from anabranch.model import Mesh
+from anabranch.policies.trial import DOUBT, Trial
+
+# Rows after which pairs in use are tried again, and the standard errors by which they must be
+# better in the end: fewer than for new ones, or pairs that save little would come and go.
+AUDIT_ROWS, AUDIT_DOUBT = 50_000, 0.5
+# Sooner, after so many rows, when rows cost more than expected.
+SOON_ROWS = 15_000
+
+
+@dataclass
+class KeepOrDrop:
+    """At most one trial at a time, the two plans of it, and when the next audit is due."""
+
+    trial: Trial | None = None
+    audit_at: int = AUDIT_ROWS
+    _audited_at: int = 0
+    _meshes: dict[str, Mesh] = field(default_factory=dict)
+
+    def begin(self, with_them: Mesh, without: Mesh, audit: bool = False) -> Mesh:
+        """Begin a trial; the plan of its first slice."""
+        self.trial = Trial(doubt=AUDIT_DOUBT if audit else DOUBT, audit=audit)
+        self._meshes = {"with": with_them, "without": without}
+        return with_them
+
+    def next_mesh(self, trial: Trial) -> Mesh:
+        """The plan whose turn it is."""
+        return self._meshes[trial.turn]
+
+    def close(self, row: int) -> None:
+        """The trial is over; what is in use now was measured."""
+        self.trial, self._meshes = None, {}
+        self.audit_at, self._audited_at = row + AUDIT_ROWS, row
+
+    def doubt(self) -> None:
+        """Pairs in use may no longer pay: try them soon."""
+        self.audit_at = min(self.audit_at, self._audited_at + SOON_ROWS)
