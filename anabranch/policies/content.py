@@ -46,7 +46,7 @@ FREE_ROWS, CURIOUS = 1_000, 0.3
 CALLS_PER_ROUTE = 1
 # A slice has at most this part of the rows seen so far, unless operators are so cheap that it would
 # be over in less than so many times what comes with every slice.
-SLICES, PATIENCE = 4, 6
+SLICES, PATIENCE = 3, 10
 # A turn that is too dear is thought of again when there are so much more of them.
 PAUSE = 2
 # A plan is made anew when the worker has seen this factor of rows, or this many more.

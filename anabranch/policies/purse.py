@@ -7,10 +7,10 @@ from anabranch.policies.drift import RowCost
 # The budget may be overdrawn by the cost of so many rows, or short runs would never learn.
 CREDIT_ROWS = 50
 # Share of the time that counting profiled rows and judging attributes may take. It may be overdrawn
-# by the cost of so many rows, and by so many seconds at most: where rows are cheap, there is little
-# to gain by thinking.
+# by what so many rows cost, as far as one costs more than a few microseconds: where rows are cheap,
+# time to think must be earned. The more turns bring no news, the less may be overdrawn.
 THINKING = 0.005
-THOUGHT_ROWS, MOST_THOUGHT = 4_000, 0.04
+THOUGHT_ROWS, CHEAP_ROW, MOST_THOUGHT = 12_000, 2e-6, 0.1
 # A turn that brings no news makes the next ones rarer by this factor, down to this share of the
 # budget.
 BOREDOM, LEAST_CURIOSITY = 0.9, 0.1
@@ -61,12 +61,15 @@ class Purse:
 
     def may_think(self, row_cost: float) -> bool:
         """Whether there is time to count rows that are profiled for nothing."""
-        return self.thinking > -min(THOUGHT_ROWS * row_cost, MOST_THOUGHT)
+        return self.thinking > -self._credit(row_cost)
+
+    def _credit(self, row_cost: float) -> float:
+        dear = max(row_cost - CHEAP_ROW, 0.0)
+        return self.curiosity * min(THOUGHT_ROWS * dear, MOST_THOUGHT)
 
     def is_empty(self, row_cost: float) -> bool:
         """Whether there is nothing left for another turn."""
-        credit = min(THOUGHT_ROWS * row_cost, MOST_THOUGHT)
-        left = self.thinking + credit - self._judging.mean
+        left = self.thinking + self._credit(row_cost) - self._judging.mean
         return left < 0 or self.allowance < -CREDIT_ROWS * row_cost
 
     def affords(self, row_cost: float, extra: float, fixed: float) -> float:
