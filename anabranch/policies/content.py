@@ -47,6 +47,8 @@ CALLS_PER_ROUTE = 1
 # A slice has at most this part of the rows seen so far, unless operators are so cheap that it would
 # be over in less than so many times what comes with every slice.
 SLICES, PATIENCE = 3, 10
+# Rows of a turn at most: more would tell no more.
+LONGEST_TURN = 4_000
 # A turn that is too dear is thought of again when there are so much more of them.
 PAUSE = 2
 # A plan is made anew when the worker has seen this factor of rows, or this many more.
@@ -305,7 +307,7 @@ class ContentLearns(Measured):
         if trial.kept is None:
             self._mesh = self._test.next_mesh(trial)
             return ()
-        self._test.close(self._rows)
+        self._test.close(trial, self._rows)
         measured = trial.without.mean(self._costs), trial.with_it.mean(self._costs)
         if trial.audit:
             return self._audited(trial.kept, *measured)
@@ -369,7 +371,7 @@ class ContentLearns(Measured):
         if self._pairs.in_use:  # a slice of its own, as short as can be
             fixed = self.fixed_cost()
         else:  # nothing is given up meanwhile: as long as any slice
-            most = max(most, self._rows // SLICES)
+            most = max(most, min(self._rows // SLICES, LONGEST_TURN))
         return int(min(most, self._purse.affords(usual, self._extra, fixed)))
 
     def _profile(self, operator: int, feedback: Feedback) -> tuple[Event, ...]:
@@ -430,7 +432,8 @@ class ContentLearns(Measured):
         dropped = self._tell("drop", self._pairs.in_use, without, with_them)
         self._pairs.clear()
         self._register.clear()
-        self._purse.notice(news=True)
+        self._purse.begin_again()
+        self._turn_at = 0
         self._watch = Watch()
         return (*dropped, *self._install(self._planner().build({})))
 

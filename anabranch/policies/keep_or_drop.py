@@ -8,7 +8,7 @@ from anabranch.policies.trial import DOUBT, Trial
 # Rows after which pairs in use are tried again, and the standard errors by which they must be
 # better in the end: fewer than for new ones, or pairs that save little would come and go.
 AUDIT_ROWS, AUDIT_DOUBT = 50_000, 0.5
-# Sooner, after so many rows, when rows cost more than expected.
+# Sooner, after so many rows, when rows cost more than expected or the last trial was not clear.
 SOON_ROWS = 15_000
 
 
@@ -31,10 +31,10 @@ class KeepOrDrop:
         """The plan whose turn it is."""
         return self._meshes[trial.turn]
 
-    def close(self, row: int) -> None:
+    def close(self, trial: Trial, row: int) -> None:
         """The trial is over; what is in use now was measured."""
         self.trial, self._meshes = None, {}
-        self.audit_at, self._audited_at = row + AUDIT_ROWS, row
+        self.audit_at, self._audited_at = row + (AUDIT_ROWS if trial.clear else SOON_ROWS), row
 
     def doubt(self) -> None:
         """Pairs in use may no longer pay: try them soon."""

@@ -59,6 +59,11 @@ class Purse:
         """Whether judging brought news."""
         self.curiosity = 1.0 if news else max(LEAST_CURIOSITY, BOREDOM * self.curiosity)
 
+    def begin_again(self) -> None:
+        """What was found no longer holds: debts are forgiven, as at the start."""
+        self.thinking = max(self.thinking, 0.0)
+        self.curiosity = 1.0
+
     def may_think(self, row_cost: float) -> bool:
         """Whether there is time to count rows that are profiled for nothing."""
         return self.thinking > -self._credit(row_cost)

@@ -73,6 +73,7 @@ class Trial:
     without: Arm = field(default_factory=Arm)
     kept: bool | None = None  # None until decided
     saved: float = 0.0  # seconds per row
+    clear: bool = False  # whether the difference is beyond doubt
     doubt: float = DOUBT
     audit: bool = False  # of pairs in use, not of new ones
 
@@ -101,5 +102,6 @@ class Trial:
     def _decide(self, costs: Floats, charge: float) -> None:
         self.saved = self.without.mean(costs) - self.with_it.mean(costs) - charge
         error = np.sqrt(self.with_it.error(costs) + self.without.error(costs))
-        if abs(self.saved) > CLEAR * error or self.without.total >= MOST_ROWS:
+        self.clear = bool(abs(self.saved) > CLEAR * error)
+        if self.clear or self.without.total >= MOST_ROWS:
             self.kept = bool(self.saved > self.doubt * error)

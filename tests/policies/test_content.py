@@ -91,6 +91,20 @@ def test_a_correlation_that_moves_is_found_again(own):
     assert {"profile", "keep", "drift", "drop"} <= kinds
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_small_saving_that_moves_is_found_again(seed):
+    """Rows hardly cost more meanwhile: only trials of the pairs in use show that they are gone."""
+    drops, attributes, columns = moved_stream(8, 0.9, 200_000, seed)
+    sbr, learns = (
+        replay(policy, drops, attributes, columns, workers=1, batch=2_000)
+        for policy in (Eddy(), ContentLearns())
+    )
+    ratios = np.array(learns.per_batch) / np.array(sbr.per_batch)
+    assert ratios[25:50].mean() < 0.96
+    assert ratios[50:].mean() <= 1.02
+    assert ratios[-10:].mean() < 0.96
+
+
 def test_two_attributes_together_when_neither_tells_alone():
     random = np.random.default_rng(0)
     a, b = random.integers(0, 4, (2, 60_000))
