@@ -33,7 +33,7 @@ from anabranch.stats import RoutingCost, Selectivity
 from anabranch.stats.routing_cost import CLASSIFYING
 
 # Bounds on |R| when it is chosen automatically.
-LEAST_SAMPLE, MOST_SAMPLE = 150, 2_000
+LEAST_SAMPLE, MOST_SAMPLE = 150, 1_500
 # A new plan must be expected to save this share.
 GAIN = 0.005
 # Pairs are tried again soon when rows cost more than expected by this share.
@@ -48,9 +48,9 @@ CALLS_PER_ROUTE = 1
 # be over in less than so many times what comes with every slice.
 SLICES, PATIENCE = 3, 10
 # Rows of a turn at most: more would tell no more.
-LONGEST_TURN = 4_000
-# A turn that is too dear is thought of again when there are so much more of them.
-PAUSE = 2
+LONGEST_TURN = 1_500
+# A turn that is too dear is thought of again after this part of the rows so far, at most so many.
+PAUSE, LONGEST_PAUSE = 2, 50_000
 # A plan is made anew when the worker has seen this factor of rows, or this many more.
 REPLAN_GROWTH, REPLAN_ROWS = 1.4, 20_000
 # After a drift the next one is not looked for within so many times the rows of a first profile.
@@ -137,7 +137,7 @@ class ContentLearns(Measured):
         self._profiling: int | None = None  # the operator whose turn it is
         self._turn = -1  # whose turn it was last
         self._turn_at = 0  # row before which the next turn need not be thought of
-        self._wanted = 0  # rows that this turn still needs
+        self._wanted = self._turn_rows = 0  # rows that this turn still needs, and those it had
         self._extra = 0.0  # seconds per row that it is expected to cost
         self._cost = 0.0  # seconds per row of the last slice
         self._routing = RoutingCost()
@@ -225,7 +225,8 @@ class ContentLearns(Measured):
         self._tally(feedback)
         self._purse.pay(feedback.learning)
         self._cold = max(0, self._cold - feedback.rows)
-        self._cost = float(self.work(feedback) @ self._costs)
+        if self._profiling is None:  # what a turn leaves out as extra is work at other times
+            self._cost = float(self.work(feedback) @ self._costs)
         if self._to_profile:
             return self._profile_all(feedback)
         if self._test.trial is not None:
@@ -275,7 +276,10 @@ class ContentLearns(Measured):
 
     def _search(self, operators: Collection[int]) -> dict[int, Found | None]:
         self._purse.judged = True
-        return self._judge.search(operators, self._costs)
+        return self._judge.search(operators, self._costs, self._overall.get())
+
+    def _worth(self) -> list[int]:
+        return self._judge.worth(self._costs, self._overall.get())
 
     def _settle(self, found: Mapping[int, Found | None]) -> tuple[Event, ...]:
         events, news = self._judge.settle(found, self._overall.get(), self._rows)
@@ -289,7 +293,7 @@ class ContentLearns(Measured):
         planner = self._planner()
         with_it, without = planner.build(self._pairs.known), planner.build(self._pairs.in_use)
         if not self._pairs.new or len(with_it.routes) == len(without.routes) == 1:
-            self._pairs.new = {}
+            self._pairs.settle(False, self._rows)  # would change nothing: not again soon
             return self._install(without)
         self._mesh = self._test.begin(with_it, without)
         return ()
@@ -307,7 +311,8 @@ class ContentLearns(Measured):
         if trial.kept is None:
             self._mesh = self._test.next_mesh(trial)
             return ()
-        self._test.close(trial, self._rows)
+        older = bool(self._pairs.in_use)
+        self._test.close(trial, self._rows, older)
         measured = trial.without.mean(self._costs), trial.with_it.mean(self._costs)
         if trial.audit:
             return self._audited(trial.kept, *measured)
@@ -339,19 +344,20 @@ class ContentLearns(Measured):
 
     def _begin_turn(self) -> None:
         """Profile the next operator that is worth it; its pair is not used meanwhile."""
-        wait = self._rows < self._turn_at or self._purse.is_empty(self._cost)
+        early = bool(self._pairs.in_use) and self._rows < self._turn_at
+        wait = early or self._purse.is_empty(self._cost)
         if not self.query.attributes or (wait and self.p == "auto"):
             return
-        worth = self._judge.worth(self._costs)
+        worth = self._worth()
         if not worth:
             return
         operator = next((o for o in worth if o > self._turn), worth[0])
         rows = self._affordable(operator)
         if rows < self.sample_rows:
-            self._turn_at = self._rows + self._rows // PAUSE if self._pairs.in_use else 0
+            self._turn_at = self._rows + min(self._rows // PAUSE, LONGEST_PAUSE)
             return
         self._turn = self._profiling = operator
-        self._wanted = rows
+        self._wanted, self._turn_rows = rows, 0
         if self.sample != "auto":
             self._register.clear_operator(operator)
         if operator in self._pairs.in_use:
@@ -379,16 +385,18 @@ class ContentLearns(Measured):
         self._collect(feedback, [operator] if self._pairs.in_use else range(len(self.query)))
         fixed = self.fixed_cost() if self._pairs.in_use else 0.0
         self._purse.allowance -= self._extra * feedback.rows + fixed
-        self._wanted -= len(feedback.profiled)
-        if self._wanted > 0:
+        met = feedback.passed[:, operator] | feedback.dropped[:, operator]
+        self._wanted -= int(met.sum())  # guards may have kept the others from it
+        self._turn_rows += len(feedback.profiled)
+        if self._wanted > 0 and self._turn_rows < max(LONGEST_TURN, 4 * self.sample_rows):
             return ()
         self._profiling = None
         found = self._search([operator])
-        if found[operator] is not None and operator not in self._pairs.in_use:
+        if found.get(operator) is not None and operator not in self._pairs.in_use:
             # What is news for one may be so for others.
-            found = self._search(self._judge.worth(self._costs))
+            found = self._search(self._worth())
         events = self._settle(found)
-        last = operator == max(self._judge.worth(self._costs), default=operator)
+        last = operator == max(self._worth(), default=operator)
         if self._pairs.new and (last or self._promising()):
             return (*events, *self._try_new())
         events += self._install(self._planner().build(self._pairs.in_use))
@@ -412,8 +420,9 @@ class ContentLearns(Measured):
                 return self._start_over()
             self._watch = Watch()
         events: tuple[Event, ...] = ()
-        if self._pairs.in_use and not self._pairs.new and self._rows >= self._test.audit_at:
-            return self._audit()
+        if self._pairs.in_use and self._rows >= self._test.audit_at:
+            # Pairs that wait for their trial must not put the audit off.
+            return self._try_new() if self._pairs.new else self._audit()
         if self._rows >= self._replan_at:
             events = self._replan()
         self._begin_turn()
@@ -433,7 +442,6 @@ class ContentLearns(Measured):
         self._pairs.clear()
         self._register.clear()
         self._purse.begin_again()
-        self._turn_at = 0
         self._watch = Watch()
         return (*dropped, *self._install(self._planner().build({})))
 
@@ -443,7 +451,7 @@ class ContentLearns(Measured):
         """A plan by the newest selectivities, if it is expected to be better."""
         self._replan_at = min(round(REPLAN_GROWTH * self._rows), self._rows + REPLAN_ROWS)
         in_use = self._pairs.in_use
-        idle = {o: in_use.pop(o) for o in list(in_use) if self._judge.is_idle(o, self._costs)}
+        idle = {o: in_use.pop(o) for o in list(in_use) if o not in self._worth()}
         if idle:
             dropped = self._tell("drop", idle)
             return (*dropped, *self._install(self._planner().build(self._pairs.in_use)))

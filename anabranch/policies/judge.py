@@ -30,30 +30,37 @@ class Judge:
     alpha: float
     together: bool
 
-    def worth(self, costs: Floats) -> list[int]:
+    def worth(self, costs: Floats, overall: Floats) -> list[int]:
         """Operators whose place may depend on the row."""
-        return [o for o in range(len(self.query)) if not self.is_idle(o, costs)]
+        return [o for o in range(len(self.query)) if not self.is_idle(o, costs, overall)]
 
-    def is_idle(self, operator: int, costs: Floats) -> bool:
+    def is_idle(self, operator: int, costs: Floats, overall: Floats) -> bool:
         """Whether its place hardly depends on the row: cheap, dear, selective, or never so."""
         relative = costs[operator] / median(costs.tolist())
-        share = self.register.passed(operator)
+        share = overall[operator]
         return not (CHEAP <= relative <= DEAR and SELECTIVE <= share <= IDLE)
 
-    def search(self, operators: Collection[int], costs: Floats) -> dict[int, Found | None]:
-        """The best classifier of each of these operators."""
-        worth = [o for o in operators if not self.is_idle(o, costs)]
-        found = dict.fromkeys(operators, None) | {
-            o: self.register.best(o, self.threshold, pairs=False) for o in worth
+    def search(
+        self, operators: Collection[int], costs: Floats, overall: Floats
+    ) -> dict[int, Found | None]:
+        """The best classifier of each of these operators, if there are rows to judge it by."""
+        idle = [o for o in operators if self.is_idle(o, costs, overall)]
+        judged = [o for o in operators if o not in idle and self.register.can_judge(o)]
+        found = dict.fromkeys(idle, None) | {
+            o: self.register.best(o, self.threshold, pairs=False) for o in judged
         }
-        familiar = {partition.attributes for partition in self.pairs.partitions}
-        familiar |= {f.partition.attributes for f in found.values() if f}
-        for operator in worth:
+        for operator in judged:
             if found[operator] is None:
-                found[operator] = self.register.best(
-                    operator, self.threshold, self.together, familiar
-                )
+                familiar = self._familiar(operator, found)
+                best = self.register.best(operator, self.threshold, self.together, familiar)
+                found[operator] = best
         return found
+
+    def _familiar(self, operator: int, found: Mapping[int, Found | None]) -> set[tuple[str, ...]]:
+        """What other operators are routed by, or may be."""
+        used = {o: pair.partition for o, pair in self.pairs.known.items()}
+        used |= {o: best.partition for o, best in found.items() if best is not None}
+        return {partition.attributes for o, partition in used.items() if o != operator}
 
     def settle(
         self, found: Mapping[int, Found | None], overall: Floats, row: int

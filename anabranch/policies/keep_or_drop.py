@@ -8,7 +8,8 @@ from anabranch.policies.trial import DOUBT, Trial
 # Rows after which pairs in use are tried again, and the standard errors by which they must be
 # better in the end: fewer than for new ones, or pairs that save little would come and go.
 AUDIT_ROWS, AUDIT_DOUBT = 50_000, 0.5
-# Sooner, after so many rows, when rows cost more than expected or the last trial was not clear.
+# Sooner, after so many rows, when rows cost more than expected or the last trial was not clear;
+# twice as many each time that it is not.
 SOON_ROWS = 15_000
 
 
@@ -19,6 +20,7 @@ class KeepOrDrop:
     trial: Trial | None = None
     audit_at: int = AUDIT_ROWS
     _audited_at: int = 0
+    _wait: int = SOON_ROWS // 2
     _meshes: dict[str, Mesh] = field(default_factory=dict)
 
     def begin(self, with_them: Mesh, without: Mesh, audit: bool = False) -> Mesh:
@@ -31,10 +33,15 @@ class KeepOrDrop:
         """The plan whose turn it is."""
         return self._meshes[trial.turn]
 
-    def close(self, trial: Trial, row: int) -> None:
-        """The trial is over; what is in use now was measured."""
+    def close(self, trial: Trial, row: int, older: bool = False) -> None:
+        """The trial is over; `older` pairs that it did not measure keep their time for an audit."""
         self.trial, self._meshes = None, {}
-        self.audit_at, self._audited_at = row + (AUDIT_ROWS if trial.clear else SOON_ROWS), row
+        self._wait = AUDIT_ROWS if trial.clear else min(2 * self._wait, AUDIT_ROWS)
+        due = row + self._wait
+        self.audit_at = min(self.audit_at, due) if older and not trial.audit else due
+        if trial.clear or not trial.kept:
+            self._wait = SOON_ROWS // 2
+        self._audited_at = row
 
     def doubt(self) -> None:
         """Pairs in use may no longer pay: try them soon."""

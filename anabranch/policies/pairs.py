@@ -35,6 +35,7 @@ class Pairs:
     in_use: dict[int, Paired] = field(default_factory=dict)
     new: dict[int, Paired] = field(default_factory=dict)  # found, to be tried
     _resting: dict[tuple[int, str], int] = field(default_factory=dict)  # -> row of the next try
+    _random: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
 
     @property
     def known(self) -> dict[int, Paired]:
@@ -103,15 +104,21 @@ class Pairs:
             # An operator may have a pair in use and another one on trial.
             for paired in (self.in_use.get(operator), self.new.get(operator)):
                 if visits and paired is not None and paired.partition == partition:
-                    _tally(paired.selectivity, visits, feedback.codes[pairing.partition])
+                    codes = feedback.codes[pairing.partition]
+                    _tally(paired.selectivity, visits, codes, self._random)
 
 
-def _tally(selectivity: Selectivity, visits: Sequence[Visit], codes: Rows) -> None:
+def _tally(
+    selectivity: Selectivity, visits: Sequence[Visit], codes: Rows, random: np.random.Generator
+) -> None:
     size = selectivity.partitions
     rows, passed = np.zeros((2, size), np.int64)
     for visit in visits:
-        stride = max(1, len(visit.rows) // MOST_TALLIED)
-        seen = codes[visit.rows[::stride]]
+        met, fine = visit.rows, visit.passed
+        if len(met) > MOST_TALLIED:  # at random: every k-th row could be of one class
+            some = random.integers(0, len(met), MOST_TALLIED)
+            met, fine = met[some], fine[some]
+        seen = codes[met]
         rows += np.bincount(seen, minlength=size)
-        passed += np.bincount(seen[visit.passed[::stride]], minlength=size)
+        passed += np.bincount(seen[fine], minlength=size)
     selectivity.update(rows, passed)

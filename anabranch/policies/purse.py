@@ -1,8 +1,8 @@
 """What profiling may cost: evaluations to a budget, and time to think."""
 
+from collections import deque
 from dataclasses import dataclass, field
-
-from anabranch.policies.drift import RowCost
+from statistics import median
 
 # The budget may be overdrawn by the cost of so many rows, or short runs would never learn.
 CREDIT_ROWS = 50
@@ -36,7 +36,7 @@ class Purse:
     learning: float = 0.0  # seconds that learning from an ordinary slice takes
     judged: bool = False  # whether attributes were judged since the last payment
     collected: bool = False  # whether profiled rows were counted
-    _judging: RowCost = field(default_factory=RowCost)  # seconds that this takes
+    _judging: deque[float] = field(default_factory=lambda: deque([0.0], maxlen=5))  # seconds each
 
     def earn(self, seconds: float) -> None:
         """Ordinary work was done for so long."""
@@ -45,11 +45,11 @@ class Purse:
 
     def pay(self, learning: float) -> None:
         """What profiled rows took beyond the usual is taken off the time for them."""
-        took = max(0.0, learning - self.learning)
+        # A hiccup of the machine must not end profiling for good.
+        took = min(max(0.0, learning - self.learning), MOST_THOUGHT)
         if self.judged:
-            self._judging.update(1, took, memory=0.8)
+            self._judging.append(took)
         if self.judged or self.collected:
-            # A hiccup of the machine must not end profiling for good.
             self.thinking = max(self.thinking - took, -2 * MOST_THOUGHT)
         else:
             self.learning += 0.3 * (learning - self.learning)
@@ -60,7 +60,7 @@ class Purse:
         self.curiosity = 1.0 if news else max(LEAST_CURIOSITY, BOREDOM * self.curiosity)
 
     def begin_again(self) -> None:
-        """What was found no longer holds: debts are forgiven, as at the start."""
+        """What was found no longer holds: there is time to think, as at the start."""
         self.thinking = max(self.thinking, 0.0)
         self.curiosity = 1.0
 
@@ -74,7 +74,7 @@ class Purse:
 
     def is_empty(self, row_cost: float) -> bool:
         """Whether there is nothing left for another turn."""
-        left = self.thinking + self._credit(row_cost) - self._judging.mean
+        left = self.thinking + self._credit(row_cost) - median(self._judging)
         return left < 0 or self.allowance < -CREDIT_ROWS * row_cost
 
     def affords(self, row_cost: float, extra: float, fixed: float) -> float:

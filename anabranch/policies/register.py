@@ -84,11 +84,11 @@ class Register:
         width = max(MOST_PARTITIONS + 1, partitions or 0) + SPECIAL
         sizes = {"size": size} if size else {}
         self._counts = InOut(operators, len(attributes), width, **sizes)
-        self._least = min(LEAST_ROWS, size or LEAST_ROWS)
+        self._least, self._most = min(LEAST_ROWS, size or LEAST_ROWS), max(MOST_TAKEN, size)
         self._ranges = [RunningRange() for _ in attributes]
         self._chosen: list[SinglePartition | None] = [None] * len(attributes)
         self._coarse: dict[int, SinglePartition] = {}  # of attributes in pairs
-        self.pruned: dict[str, str] = {}
+        self._random = np.random.default_rng(0)
         self._rebuild_at = 0
         self._seen = 0
         # What was worked out from the rows; good until there are other rows.
@@ -133,8 +133,9 @@ class Register:
     ) -> None:
         """Add profiled rows: their attributes, and what operators that they met made of them."""
         self._outdate()
-        stride = -(-len(values) // MOST_TAKEN) or 1
-        values, passed, met = values[::stride], passed[::stride], met[::stride]
+        if len(values) > self._most:  # at random: every k-th row could be of one class
+            taken = np.sort(self._random.permutation(len(values))[: self._most])
+            values, passed, met = values[taken], passed[taken], met[taken]
         self._values = np.concatenate([self._values, values])[-KEPT_ROWS:]
         self._passed = np.concatenate([self._passed, passed])[-KEPT_ROWS:]
         self._met = np.concatenate([self._met, met])[-KEPT_ROWS:]
@@ -164,17 +165,18 @@ class Register:
             if not stale and (not due or old in used):
                 continue
             column = self._values[:, place]
-            reason = pruned(attribute, column)
-            self.pruned.pop(attribute.name, None)
             self._chosen[place] = None
             self._coarse.pop(place, None)
-            if reason is not None:
-                self.pruned[attribute.name] = reason
+            if pruned(attribute, column) is not None:
                 continue
             part = partition_by(attribute, column, self._partitions, self._ranges[place])
             self._chosen[place] = part
             if part != old:
                 self._counts.recount(place, part.code([column]), self._passed, self._met)
+
+    def can_judge(self, operator: int) -> bool:
+        """Whether enough rows met an operator."""
+        return self.rows(operator) >= self._least
 
     def best(
         self, operator: int, threshold: float, pairs: bool = True, familiar: Collection[Names] = ()
@@ -183,7 +185,7 @@ class Register:
 
         Less evidence is asked of `familiar` attributes, which other operators are routed by.
         """
-        if self.rows(operator) < self._least or not 0 < self.passed(operator) < 1:
+        if not self.can_judge(operator) or not 0 < self.passed(operator) < 1:
             return None
         known = [i for i, part in enumerate(self._chosen) if part is not None]
         near = [i for i in known if (self.attributes[i].name,) in familiar]
@@ -253,7 +255,7 @@ class Register:
             part = self._chosen[place]
             assert part is not None
             if part.regular > COARSE + 1:
-                few = column[:: max(1, len(column) // (10 * COARSE))]
+                few = column[self._random.integers(0, len(column), 10 * COARSE)]
                 part = partition_by(self.attributes[place], few, None)
             self._coarse[place] = part
         return self._coarse[place], self._coarse[place].code([column])

@@ -57,7 +57,7 @@ class InOut:
     def _fade(self) -> None:
         factor = self.size / np.maximum(self.rows, self.size)
         if (factor < 1).any():
-            self.rows, self.passed = self.rows * factor, self.passed * factor
+            self.rows, self.passed = np.minimum(self.rows, self.size), self.passed * factor
             self.rows_in = self.rows_in * factor[:, None, None]
             self.rows_out = self.rows_out * factor[:, None, None]
 

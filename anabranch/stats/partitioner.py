@@ -32,7 +32,7 @@ NEAR_UNIQUE = 0.5
 LONG = 0.5
 # Share of rows in values that a partition did not know of.
 STALE = 0.1
-# A run of rising values says nothing before there are some.
+# Fewer rows say nothing of how the values are spread, or that they only rise.
 LEAST_ROWS = 30
 
 
@@ -159,6 +159,8 @@ def is_stale(partition: SinglePartition, codes: NDArray[np.int64]) -> bool:
     """
     counts = np.bincount(codes, minlength=partition.size)[: partition.regular]
     rows = counts.sum()
+    if rows < LEAST_ROWS:
+        return False
     if isinstance(partition, ValuePartition):
         return bool(counts[-1] > STALE * rows)
-    return bool(partition.regular > 2 and rows and counts.max() > (1 - STALE) * rows)
+    return bool(partition.regular > 2 and counts.max() > (1 - STALE) * rows)

@@ -55,11 +55,6 @@ class Selectivity:
         self.passed = np.where(seen, self.passed + gain * (mean - self.passed), self.passed)
         self.rows = np.minimum(total, 1 / (1 - self.alpha))
 
-    def restart(self, rows: float, passed: float) -> None:
-        """Forget, and begin with these rows in every partition."""
-        self.rows = np.full(self.partitions, float(min(rows, 1 / (1 - self.alpha))))
-        self.passed = np.full(self.partitions, passed / rows)
-
     def get(self) -> Floats:
         """The estimates; 0.5 where no row was seen."""
         return self.passed

@@ -6,6 +6,7 @@ import pytest
 from anabranch.bench.replay import replay
 from anabranch.model import Attribute, InputError, Mesh, Operator, Query
 from anabranch.policies import ContentKnows, Eddy, resolve
+from anabranch.stats import Selectivity
 
 
 def right_rows(done, drops):
@@ -25,8 +26,9 @@ def test_an_eddy_finds_the_selective_operator(routing):
 
 def test_the_lottery_draws_in_inverse_proportion_to_selectivity():
     eddy = Eddy().bind(Query((Operator("a"), Operator("b"))))
-    eddy._selectivity[0].restart(1000, 200)
-    eddy._selectivity[1].restart(1000, 800)
+    for place, passed in enumerate((200.0, 800.0)):
+        known = Selectivity.of(np.array([1_000.0]), np.array([passed]), 0.999, 0.5)
+        eddy._selectivity[place] = known
     first = [eddy._draw().routes[i].order[0] for _ in range(300) for i in range(8)]
     assert first.count("a") / len(first) == pytest.approx(0.8, abs=0.03)
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from anabranch.stats.gain import (
     entropy,
+    evidence,
     gain_ratio,
     information_gain,
     outlier,
@@ -97,3 +98,18 @@ def test_one_partition_that_differs_is_seen_early():
     rows_in = np.full(8, 37.0)
     rows_out = np.array([13, 27, 27, 28, 27, 26, 28, 27], float)
     assert outlier(rows_in, rows_out) > 4 > surprise(rows_in, rows_out)
+
+
+@given(st.integers(0, 999))
+def test_evidence_is_all_of_them_at_once(seed):
+    random = np.random.default_rng(seed)
+    rows_in = random.integers(0, 50, (3, 4, 7)) * random.integers(0, 2, (3, 4, 7)) * 1.0
+    rows_out = random.binomial(rows_in.astype(int), 0.4) * 0.9  # counts fade
+    told = evidence(rows_in, rows_out)
+    assert told.gain == pytest.approx(information_gain(rows_in, rows_out), abs=1e-9)
+    assert told.ratio == pytest.approx(gain_ratio(rows_in, rows_out), abs=1e-9)
+    assert told.surprise == pytest.approx(surprise(rows_in, rows_out), abs=1e-6)
+    assert told.outlier == pytest.approx(outlier(rows_in, rows_out), abs=1e-6)
+    assert (told.cells == (rows_in > 0).sum(axis=-1)).all()
+    one = told.of(1, [2, 0])
+    assert one.gain.tolist() == told.gain[1, [2, 0]].tolist()

@@ -115,3 +115,20 @@ def test_one_partition_per_value_where_there_are_few():
 )
 def test_attributes_that_are_left_out(attribute, values, reason):
     assert pruned(attribute, values) == reason
+
+
+@pytest.mark.parametrize("size", [1, 64, 65, 300])
+def test_many_borders_and_values_are_found_as_few_are(size):
+    known = tuple(np.sort(np.random.default_rng(size).choice(1_000, size, replace=False)) * 1.0)
+    values = np.arange(-5.0, 1_005.0)
+    ranges = RangePartition("a", known).code([values])
+    assert ranges.tolist() == [sum(value >= border for border in known) for value in values]
+    places = ValuePartition("a", known).code([values])
+    expected = [known.index(value) if value in known else size for value in values]
+    assert places.tolist() == expected
+
+
+def test_few_rows_do_not_make_a_partition_stale():
+    ranges = RangePartition("a", (1.0, 2.0, 3.0))
+    assert not is_stale(ranges, ranges.code([np.array([5.0])]))
+    assert is_stale(ranges, ranges.code([np.full(100, 5.0)]))
