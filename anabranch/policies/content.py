@@ -68,8 +68,8 @@ class ContentLearns(Measured):
         profiles all rows of short slices instead, as often as `budget` allows.
     sample
         Rows that profile an operator before its attributes are judged (|R|). `"auto"`: 150, more
-        if calls have a large fixed cost or nothing is given up by it; the evidence of earlier turns
-        counts, up to 6,000 rows.
+        if calls have a large fixed cost or nothing is given up by it, at most 1,500; the evidence
+        of earlier turns counts, up to 6,000 rows.
     partitions
         Parts of an attribute's domain (d). `"auto"`: one per known value where there are few, else
         equal shares of the rows, as many as the sample can tell apart and at most 64.

@@ -6,8 +6,8 @@ from statistics import median
 
 # Seconds to classify one more row, by which what a short slice took is scaled to a batch.
 CLASSIFYING = 7e-8
-# Slices remembered, and those taken as free at the start.
-REMEMBERED, FREE = 9, 3
+# Slices remembered, and those taken at the start to have cost no more than that.
+REMEMBERED, ASSUMED = 9, 3
 
 
 @dataclass
@@ -24,7 +24,7 @@ class RoutingCost:
     """
 
     slices: deque[tuple[int, float]] = field(
-        default_factory=lambda: deque([(0, 0.0)] * FREE, maxlen=REMEMBERED)
+        default_factory=lambda: deque([(0, 0.0)] * ASSUMED, maxlen=REMEMBERED)
     )
 
     def update(self, rows: int, seconds: float) -> None:
