@@ -185,9 +185,12 @@ class ContentLearns(Measured):
         return Sampling(float(self.p), rows=rows, first=self._profiling)
 
     def _worthwhile(self) -> int:
-        """Rows of a slice that take longer than what comes with every slice."""
+        """Rows of a slice that take longer than what comes with every slice.
+
+        At most as many as there were so far: the first calls of a new process are slow.
+        """
         by_slice = self.fixed_cost() + self._purse.learning
-        return int(PATIENCE * by_slice / self._cost) if self._cost > 0 else 0
+        return int(min(PATIENCE * by_slice / self._cost, self._rows)) if self._cost > 0 else 0
 
     def _free_rate(self, rows: int) -> float:
         """Share of ordinary rows to look at; no evaluation is made for it."""

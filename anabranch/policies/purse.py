@@ -10,7 +10,7 @@ CREDIT_ROWS = 50
 # by what so many rows cost, as far as one costs more than a few microseconds: where rows are cheap,
 # time to think must be earned. The more turns bring no news, the less may be overdrawn.
 THINKING = 0.005
-THOUGHT_ROWS, CHEAP_ROW, MOST_THOUGHT = 12_000, 2e-6, 0.1
+THOUGHT_ROWS, CHEAP_ROW, MOST_THOUGHT = 20_000, 4e-6, 0.1
 # A turn that brings no news makes the next ones rarer by this factor, down to this share of the
 # budget.
 BOREDOM, LEAST_CURIOSITY = 0.9, 0.1
