@@ -454,7 +454,8 @@ class ContentLearns(Measured):
         """A plan by the newest selectivities, if it is expected to be better."""
         self._replan_at = min(round(REPLAN_GROWTH * self._rows), self._rows + REPLAN_ROWS)
         in_use = self._pairs.in_use
-        idle = {o: in_use.pop(o) for o in list(in_use) if o not in self._worth()}
+        worth = self._worth()
+        idle = {o: in_use.pop(o) for o in list(in_use) if o not in worth}
         if idle:
             dropped = self._tell("drop", idle)
             return (*dropped, *self._install(self._planner().build(self._pairs.in_use)))
