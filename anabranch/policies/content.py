@@ -17,19 +17,20 @@ from typing import ClassVar
 
 import numpy as np
 
-from anabranch.model import Cells, InputError, Mesh
+from anabranch.model import InputError, Mesh
 from anabranch.policies.base import Event, Feedback, Sampling
 from anabranch.policies.drift import Watch
 from anabranch.policies.eddy import check_alpha
 from anabranch.policies.judge import Judge
 from anabranch.policies.keep_or_drop import KeepOrDrop
+from anabranch.policies.knowledge import Knowledge
 from anabranch.policies.measured import COLD_ROWS, Measured, check_rows, check_share
-from anabranch.policies.pairs import Paired, Pairs
+from anabranch.policies.pairs import Paired
 from anabranch.policies.planner import Planner
 from anabranch.policies.purse import Purse
 from anabranch.policies.register import Found, Register
 from anabranch.policies.trial import Trial
-from anabranch.stats import RoutingCost, Selectivity
+from anabranch.policies.turns import LONGEST_TURN, Turns
 from anabranch.stats.routing_cost import CLASSIFYING
 
 # Bounds on |R| when it is chosen automatically.
@@ -47,10 +48,6 @@ CALLS_PER_ROUTE = 1
 # A slice has at most this part of the rows seen so far, unless operators are so cheap that it would
 # be over in less than so many times what comes with every slice.
 SLICES, PATIENCE = 3, 10
-# Rows of a turn at most: more would tell no more.
-LONGEST_TURN = 1_500
-# A turn that is too dear is thought of again after this part of the rows so far, at most so many.
-PAUSE, LONGEST_PAUSE = 2, 50_000
 # A plan is made anew when the worker has seen this factor of rows, or this many more.
 REPLAN_GROWTH, REPLAN_ROWS = 1.4, 20_000
 # After a drift the next one is not looked for within so many times the rows of a first profile.
@@ -118,45 +115,24 @@ class ContentLearns(Measured):
 
     def begin(self, start: Mesh | None) -> None:
         super().begin(start)
-        count = len(self.query)
-        self._overall = Selectivity(count, self.alpha)  # W, one part per operator
-        self._register = Register(
-            self.query.attributes,
-            count,
-            None if self.partitions == "auto" else int(self.partitions),
-            0 if self.sample == "auto" else int(self.sample),
-        )
-        self._pairs = Pairs(self.query)
-        self._judge = Judge(
-            self.query, self._register, self._pairs, self.threshold, self.alpha, self.pairs
-        )
+        parts = None if self.partitions == "auto" else int(self.partitions)
+        rows = 0 if self.sample == "auto" else int(self.sample)
+        register = Register(self.query.attributes, len(self.query), parts, rows)
+        self._known = Knowledge(self.query, register, self.alpha)
+        self._pairs = self._known.pairs
+        self._judge = Judge(self._known, self.threshold, self.pairs)
         self._purse = Purse(self.budget)
         self._test = KeepOrDrop()
         self._cold = COLD_ROWS
         self._to_profile = COLD_ROWS + self.first_rows if self.first_rows and not start else 0
-        self._profiling: int | None = None  # the operator whose turn it is
-        self._turn = -1  # whose turn it was last
-        self._turn_at = 0  # row before which the next turn need not be thought of
-        self._wanted = self._turn_rows = 0  # rows that this turn still needs, and those it had
-        self._extra = 0.0  # seconds per row that it is expected to cost
+        self._turns = Turns()
         self._cost = 0.0  # seconds per row of the last slice
-        self._routing = RoutingCost()
         self._watch = Watch()
         self._replan_at = self._quiet_until = 0
         self._mesh = start or Mesh.single(self.query, self.query.written())
         self._reported = self._mesh  # the last one that an event told of
         if start is not None:
-            self._resume(start)
-
-    def _resume(self, start: Mesh) -> None:
-        """Begin with the pairs and selectivities of a plan."""
-        rows, passed = np.zeros((2, len(self.query)))
-        for name, figures in start.figures.items():
-            rows[self.query.index(name)] = LEAST_SAMPLE
-            passed[self.query.index(name)] = figures["passed"] * LEAST_SAMPLE
-        self._overall = Selectivity.of(rows, passed, self.alpha, 0.5)
-        if isinstance(start.classifier, Cells):
-            self._pairs.resume(start.classifier, self.alpha)
+            self._known.resume(start)
 
     # What to do next ------------------------------------------------------------------------
 
@@ -165,7 +141,7 @@ class ContentLearns(Measured):
 
     def learned(self) -> Mesh:
         """The plan without what a turn or a trial changes for its time."""
-        passing = self._profiling is not None or self._test.trial is not None
+        passing = self._turns.profiling is not None or self._test.trial is not None
         return self._planner().build(self._pairs.in_use) if passing else self._mesh
 
     def sampling(self) -> Sampling:
@@ -175,14 +151,11 @@ class ContentLearns(Measured):
             return Sampling.everything(len(self.query), 1.0, self._cold or self._to_profile)
         if self._test.trial is not None:
             return Sampling(rows=self._test.trial.slice_rows)
-        if self._profiling is None:
+        if self._turns.profiling is None:
             # Short slices at first, so that what is learned from one soon helps the next.
             rows = self._cold or max(LEAST_SAMPLE, self._rows // SLICES, self._worthwhile())
             return Sampling(self._free_rate(rows), rows=rows)
-        if self.p == "auto":
-            return Sampling(1.0, rows=self._wanted, first=self._profiling)
-        rows = max(1, round(self._wanted / float(self.p)))
-        return Sampling(float(self.p), rows=rows, first=self._profiling)
+        return self._turns.sampling(self.p)
 
     def _worthwhile(self) -> int:
         """Rows of a slice that take longer than what comes with every slice.
@@ -204,7 +177,7 @@ class ContentLearns(Measured):
 
     def _strange(self) -> bool:
         """Whether the run began with a plan and has not seen yet which classes there are."""
-        return bool(self._pairs.in_use) and self._register.kept < LEAST_SAMPLE
+        return bool(self._pairs.in_use) and self._known.register.kept < LEAST_SAMPLE
 
     @property
     def sample_rows(self) -> int:
@@ -223,44 +196,24 @@ class ContentLearns(Measured):
         self.measure(feedback)
         # Calls of the short slices at the start can hide what a row costs behind what a call costs:
         # no operator is believed to cost less than classifying.
-        self._costs = np.maximum(self.cautious_costs(), CLASSIFYING)
+        self._costs = self._known.costs = np.maximum(self.cautious_costs(), CLASSIFYING)
         self._unit = median(self._costs.tolist())
-        self._tally(feedback)
+        self._known.tally(feedback, self._mesh)
         self._purse.pay(feedback.learning)
         self._cold = max(0, self._cold - feedback.rows)
-        if self._profiling is None:  # what a turn leaves out as extra is work at other times
+        if self._turns.profiling is None:  # what a turn leaves out as extra is work at other times
             self._cost = float(self.work(feedback) @ self._costs)
         if self._to_profile:
             return self._profile_all(feedback)
         if self._test.trial is not None:
             return self._try(self._test.trial, feedback)
-        if self._profiling is not None:
-            return self._profile(self._profiling, feedback)
+        if self._turns.profiling is not None:
+            return self._profile(self._turns.profiling, feedback)
         return self._follow(feedback)
 
-    def _tally(self, feedback: Feedback) -> None:
-        """Update W and S with what the operators passed."""
-        rows, passed = np.zeros((2, len(self.query)), np.int64)
-        for call in feedback.calls:
-            rows[call.operator] += call.rows
-            passed[call.operator] += call.passed
-        self._overall.update(rows, passed)
-        classifier = self._mesh.classifier
-        if not isinstance(classifier, Cells) or not feedback.codes:
-            return
-        self._routing.update(feedback.rows, feedback.routing)
-        self._pairs.tally(classifier, feedback)
-
     def _collect(self, feedback: Feedback, operators: Collection[int]) -> None:
-        """Register the profiled rows for these operators."""
         self._purse.collected = True
-        rows = feedback.profiled
-        columns = [feedback.values(a.name)[rows] for a in self.query.attributes]
-        values = np.column_stack(columns) if columns else np.zeros((len(rows), 0))
-        met = np.zeros(feedback.passed.shape, bool)
-        chosen = list(operators)
-        met[:, chosen] = feedback.passed[:, chosen] | feedback.dropped[:, chosen]
-        self._register.update(values, feedback.passed, met, self._pairs.partitions)
+        self._known.collect(feedback, operators)
 
     # The first profile ----------------------------------------------------------------------
 
@@ -269,23 +222,17 @@ class ContentLearns(Measured):
         self._to_profile = max(0, self._to_profile - feedback.rows)
         if self._to_profile:
             return ()
-        operators = range(len(self.query))
-        rows = np.array([self._register.rows(o) for o in operators])
-        passed = rows * np.array([self._register.passed(o) for o in operators])
-        self._overall = Selectivity.of(rows, passed, self.alpha, 0.5)
+        self._known.begin_overall()
         self._watch = Watch()
         events = self._settle(self._search(range(len(self.query))))
         return (*events, *self._try_new())
 
     def _search(self, operators: Collection[int]) -> dict[int, Found | None]:
         self._purse.judged = True
-        return self._judge.search(operators, self._costs, self._overall.get())
-
-    def _worth(self) -> list[int]:
-        return self._judge.worth(self._costs, self._overall.get())
+        return self._judge.search(operators)
 
     def _settle(self, found: Mapping[int, Found | None]) -> tuple[Event, ...]:
-        events, news = self._judge.settle(found, self._overall.get(), self._rows)
+        events, news = self._judge.settle(found, self._rows)
         self._purse.notice(news)
         return tuple(events)
 
@@ -309,7 +256,10 @@ class ContentLearns(Measured):
 
     def _try(self, trial: Trial, feedback: Feedback) -> tuple[Event, ...]:
         trial.update(
-            feedback.rows, self.work(feedback), self._costs, self._routing.get(self.slice_rows)
+            feedback.rows,
+            self.work(feedback),
+            self._costs,
+            self._known.routing.get(self.slice_rows),
         )
         if trial.kept is None:
             self._mesh = self._test.next_mesh(trial)
@@ -347,22 +297,21 @@ class ContentLearns(Measured):
 
     def _begin_turn(self) -> None:
         """Profile the next operator that is worth it; its pair is not used meanwhile."""
-        early = bool(self._pairs.in_use) and self._rows < self._turn_at
+        early = bool(self._pairs.in_use) and self._turns.is_early(self._rows)
         wait = early or self._purse.is_empty(self._cost)
         if not self.query.attributes or (wait and self.p == "auto"):
             return
-        worth = self._worth()
+        worth = self._judge.worth()
         if not worth:
             return
-        operator = next((o for o in worth if o > self._turn), worth[0])
+        operator = self._turns.next(worth)
         rows = self._affordable(operator)
         if rows < self.sample_rows:
-            self._turn_at = self._rows + min(self._rows // PAUSE, LONGEST_PAUSE)
+            self._turns.postpone(self._rows)
             return
-        self._turn = self._profiling = operator
-        self._wanted, self._turn_rows = rows, 0
+        self._turns.begin(operator, rows)
         if self.sample != "auto":
-            self._register.clear_operator(operator)
+            self._known.register.clear_operator(operator)
         if operator in self._pairs.in_use:
             self._mesh = self._planner().build(self._pairs.without(operator))
 
@@ -375,31 +324,28 @@ class ContentLearns(Measured):
             return self.sample_rows
         planner, known = self._planner(), self._pairs.known
         usual = planner.expected(self._mesh, known)
-        self._extra = max(0.0, planner.expected(self._mesh, known, operator) - usual)
+        extra = max(0.0, planner.expected(self._mesh, known, operator) - usual)
+        self._turns.extra = extra
         most, fixed = self.sample_rows, 0.0
         if self._pairs.in_use:  # a slice of its own, as short as can be
             fixed = self.fixed_cost()
         else:  # nothing is given up meanwhile: as long as any slice
             most = max(most, min(self._rows // SLICES, LONGEST_TURN))
-        return int(min(most, self._purse.affords(usual, self._extra, fixed)))
+        return int(min(most, self._purse.affords(usual, extra, fixed)))
 
     def _profile(self, operator: int, feedback: Feedback) -> tuple[Event, ...]:
         # As long as all rows take one route, those that get further tell of other operators, too.
         self._collect(feedback, [operator] if self._pairs.in_use else range(len(self.query)))
         fixed = self.fixed_cost() if self._pairs.in_use else 0.0
-        self._purse.allowance -= self._extra * feedback.rows + fixed
-        met = feedback.passed[:, operator] | feedback.dropped[:, operator]
-        self._wanted -= int(met.sum())  # guards may have kept the others from it
-        self._turn_rows += len(feedback.profiled)
-        if self._wanted > 0 and self._turn_rows < max(LONGEST_TURN, 4 * self.sample_rows):
+        self._purse.allowance -= self._turns.extra * feedback.rows + fixed
+        if not self._turns.update(operator, feedback, self.sample_rows):
             return ()
-        self._profiling = None
         found = self._search([operator])
         if found.get(operator) is not None and operator not in self._pairs.in_use:
             # What is news for one may be so for others.
-            found = self._search(self._worth())
+            found = self._search(self._judge.worth())
         events = self._settle(found)
-        last = operator == max(self._worth(), default=operator)
+        last = operator == max(self._judge.worth(), default=operator)
         if self._pairs.new and (last or self._promising()):
             return (*events, *self._try_new())
         events += self._install(self._planner().build(self._pairs.in_use))
@@ -442,8 +388,7 @@ class ContentLearns(Measured):
     def _forget(self, without: float = 0.0, with_them: float = 0.0) -> tuple[Event, ...]:
         """Drop all pairs and the evidence for them, and look for new ones."""
         dropped = self._tell("drop", self._pairs.in_use, without, with_them)
-        self._pairs.clear()
-        self._register.clear()
+        self._known.forget()
         self._purse.begin_again()
         self._watch = Watch()
         return (*dropped, *self._install(self._planner().build({})))
@@ -454,7 +399,7 @@ class ContentLearns(Measured):
         """A plan by the newest selectivities, if it is expected to be better."""
         self._replan_at = min(round(REPLAN_GROWTH * self._rows), self._rows + REPLAN_ROWS)
         in_use = self._pairs.in_use
-        worth = self._worth()
+        worth = self._judge.worth()
         idle = {o: in_use.pop(o) for o in list(in_use) if o not in worth}
         if idle:
             dropped = self._tell("drop", idle)
@@ -481,7 +426,7 @@ class ContentLearns(Measured):
         # A further route means a few more calls, spread over a batch.
         calls = CALLS_PER_ROUTE / max(len(self.query), 1)
         overhead = calls * self.fixed_cost() / max(self.slice_rows, 1.0)
-        return Planner(self.query, self._register, self._overall.get(), self._costs, overhead)
+        return self._known.planner(overhead)
 
     def _install(self, mesh: Mesh) -> tuple[Event, ...]:
         """Follow a plan. What a turn or a trial changes for its time is no change of order."""

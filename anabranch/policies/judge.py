@@ -4,10 +4,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from statistics import median
 
-from anabranch.model import Query
-from anabranch.policies.base import Event, Floats
-from anabranch.policies.pairs import Paired, Pairs
-from anabranch.policies.register import Found, Register
+import numpy as np
+
+from anabranch.policies.base import Event
+from anabranch.policies.knowledge import Knowledge
+from anabranch.policies.pairs import Paired
+from anabranch.policies.register import Found
 from anabranch.stats import Selectivity
 
 # Operators whose place hardly depends on the row (Section 4.4): cost relative to the median, and
@@ -23,69 +25,60 @@ class Judge:
     `together` says whether two attributes are tried when no single one is a classifier.
     """
 
-    query: Query
-    register: Register
-    pairs: Pairs
+    known: Knowledge
     threshold: float
-    alpha: float
     together: bool
 
-    def worth(self, costs: Floats, overall: Floats) -> list[int]:
-        """Operators whose place may depend on the row."""
-        return [o for o in range(len(self.query)) if not self.is_idle(o, costs, overall)]
+    def worth(self) -> list[int]:
+        """Operators whose place may depend on the row: not cheap, dear, selective, or never so."""
+        relative = self.known.costs / median(self.known.costs.tolist())
+        share = self.known.passed
+        fine = (relative >= CHEAP) & (relative <= DEAR) & (share >= SELECTIVE) & (share <= IDLE)
+        return np.flatnonzero(fine).tolist()
 
-    def is_idle(self, operator: int, costs: Floats, overall: Floats) -> bool:
-        """Whether its place hardly depends on the row: cheap, dear, selective, or never so."""
-        relative = costs[operator] / median(costs.tolist())
-        share = overall[operator]
-        return not (CHEAP <= relative <= DEAR and SELECTIVE <= share <= IDLE)
-
-    def search(
-        self, operators: Collection[int], costs: Floats, overall: Floats
-    ) -> dict[int, Found | None]:
+    def search(self, operators: Collection[int]) -> dict[int, Found | None]:
         """The best classifier of each of these operators, if there are rows to judge it by."""
-        idle = [o for o in operators if self.is_idle(o, costs, overall)]
-        judged = [o for o in operators if o not in idle and self.register.can_judge(o)]
-        found = dict.fromkeys(idle, None) | {
-            o: self.register.best(o, self.threshold, pairs=False) for o in judged
+        register, worth = self.known.register, self.worth()
+        judged = [o for o in operators if o in worth and register.can_judge(o)]
+        found = {o: None for o in operators if o not in worth} | {
+            o: register.best(o, self.threshold, pairs=False) for o in judged
         }
         for operator in judged:
             if found[operator] is None:
                 familiar = self._familiar(operator, found)
-                best = self.register.best(operator, self.threshold, self.together, familiar)
+                best = register.best(operator, self.threshold, self.together, familiar)
                 found[operator] = best
         return found
 
     def _familiar(self, operator: int, found: Mapping[int, Found | None]) -> set[tuple[str, ...]]:
         """What other operators are routed by, or may be."""
-        used = {o: pair.partition for o, pair in self.pairs.known.items()}
+        used = {o: pair.partition for o, pair in self.known.pairs.known.items()}
         used |= {o: best.partition for o, best in found.items() if best is not None}
         return {partition.attributes for o, partition in used.items() if o != operator}
 
-    def settle(
-        self, found: Mapping[int, Found | None], overall: Floats, row: int
-    ) -> tuple[list[Event], bool]:
+    def settle(self, found: Mapping[int, Found | None], row: int) -> tuple[list[Event], bool]:
         """New classifiers are noted, to be tried; lost ones are dropped. Was there any news?"""
         events, dropped = [], []
-        before = set(self.pairs.new)
+        pairs, overall = self.known.pairs, self.known.passed
+        before = set(pairs.new)
         for operator, best in found.items():
-            name, told = self.query.names[operator], str(best.partition) if best else ""
+            name, told = self.known.query.names[operator], str(best.partition) if best else ""
             ratio = best.ratio if best else 0.0
             events.append(Event("profile", row, operator=name, attribute=told, gain=ratio))
-            old = self.pairs.in_use.get(operator)
+            old = pairs.in_use.get(operator)
             if best and old and old.partition.attributes == best.partition.attributes:
                 if old.partition != best.partition:  # its values are no longer what they were
-                    self.pairs.in_use[operator] = self._paired(best, overall[operator])
+                    pairs.in_use[operator] = self._paired(best, overall[operator])
                 continue
-            self.pairs.new.pop(operator, None)
+            pairs.new.pop(operator, None)
             if best is not None:
-                self.pairs.note(operator, self._paired(best, overall[operator]), row)
+                pairs.note(operator, self._paired(best, overall[operator]), row)
             elif old is not None:
-                del self.pairs.in_use[operator]
-                dropped.append(self.pairs.told("drop", operator, old, row))
-        news = bool(dropped) or bool(set(self.pairs.new) - before)
+                del pairs.in_use[operator]
+                dropped.append(pairs.told("drop", operator, old, row))
+        news = bool(dropped) or bool(set(pairs.new) - before)
         return [*events, *dropped], news
 
     def _paired(self, found: Found, prior: float) -> Paired:
-        known = Selectivity.of(found.rows_in, found.rows_out, self.alpha, float(prior))
+        known = Selectivity.of(found.rows_in, found.rows_out, self.known.alpha, float(prior))
         return Paired(found.partition, known)

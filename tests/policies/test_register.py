@@ -5,7 +5,7 @@ import pytest
 
 from anabranch.model import Attribute, Operator, Query
 from anabranch.policies.judge import Judge
-from anabranch.policies.pairs import Pairs
+from anabranch.policies.knowledge import Knowledge
 from anabranch.policies.purse import MOST_THOUGHT, Purse
 from anabranch.policies.register import MOST_TAKEN, Register
 
@@ -58,14 +58,14 @@ def test_rows_in_turn_are_all_taken():
 
 def test_too_few_rows_are_no_verdict():
     query = Query((Operator("o"),), ATTRIBUTES)
-    register = Register(ATTRIBUTES, 1, None)
-    judge = Judge(query, register, Pairs(query), 0.001, 0.999, together=True)
-    costs, half = np.ones(1), np.full(1, 0.5)
-    register.update(*rows_of(60, telling=0))
-    assert judge.search([0], costs, half) == {}
-    register.update(*rows_of(400, telling=0))
-    assert str(judge.search([0], costs, half)[0].partition) == "a"
-    assert judge.search([0], costs, np.full(1, 0.99)) == {0: None}  # passes nearly all rows
+    known = Knowledge(query, Register(ATTRIBUTES, 1, None), alpha=0.999)
+    judge = Judge(known, 0.001, together=True)
+    known.register.update(*rows_of(60, telling=0))
+    assert judge.search([0]) == {}
+    known.register.update(*rows_of(400, telling=0))
+    assert str(judge.search([0])[0].partition) == "a"
+    known.overall.update(np.array([10_000]), np.array([9_900]))  # passes nearly all rows
+    assert judge.search([0]) == {0: None}
 
 
 @pytest.mark.parametrize("row_cost", [1e-6, 2e-5])
