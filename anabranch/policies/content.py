@@ -255,12 +255,8 @@ class ContentLearns(Measured):
         return planner.expected(planner.build(known), known) < (1 - PROMISING) * now
 
     def _try(self, trial: Trial, feedback: Feedback) -> tuple[Event, ...]:
-        trial.update(
-            feedback.rows,
-            self.work(feedback),
-            self._costs,
-            self._known.routing.get(self.slice_rows),
-        )
+        classifying = self._known.routing.get(self.slice_rows)
+        trial.update(feedback.rows, self.work(feedback), self._costs, classifying)
         if trial.kept is None:
             self._mesh = self._test.next_mesh(trial)
             return ()

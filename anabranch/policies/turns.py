@@ -23,8 +23,10 @@ class Turns:
     >>> turns = Turns()
     >>> turns.next([0, 2, 5])
     0
-    >>> turns.begin(0, rows=150); turns.profiling, turns.sampling("auto").rows, turns.next([0, 2, 5])
-    (0, 150, 2)
+    >>> turns.begin(0, rows=150); turns.profiling, turns.sampling("auto").rows
+    (0, 150)
+    >>> turns.next([0, 2, 5])
+    2
     """
 
     profiling: int | None = None  # the operator whose turn it is
