@@ -25,7 +25,7 @@ from anabranch.policies.judge import Judge
 from anabranch.policies.keep_or_drop import KeepOrDrop
 from anabranch.policies.knowledge import Knowledge
 from anabranch.policies.measured import COLD_ROWS, Measured, check_rows, check_share
-from anabranch.policies.pairs import Paired
+from anabranch.policies.pace import SLICES, slice_rows
 from anabranch.policies.planner import Planner
 from anabranch.policies.purse import Purse
 from anabranch.policies.register import Found, Register
@@ -45,9 +45,6 @@ PROMISING = 0.02
 FREE_ROWS, CURIOUS = 1_000, 0.3
 # Calls per batch that a further route adds; rusters that wait for one operator share a call.
 CALLS_PER_ROUTE = 1
-# A slice has at most this part of the rows seen so far, unless operators are so cheap that it would
-# be over in less than so many times what comes with every slice.
-SLICES, PATIENCE = 3, 10
 # A plan is made anew when the worker has seen this factor of rows, or this many more.
 REPLAN_GROWTH, REPLAN_ROWS = 1.4, 20_000
 # After a drift the next one is not looked for within so many times the rows of a first profile.
@@ -152,18 +149,10 @@ class ContentLearns(Measured):
         if self._test.trial is not None:
             return Sampling(rows=self._test.trial.slice_rows)
         if self._turns.profiling is None:
-            # Short slices at first, so that what is learned from one soon helps the next.
-            rows = self._cold or max(LEAST_SAMPLE, self._rows // SLICES, self._worthwhile())
+            by_slice = self.fixed_cost() + self._purse.learning
+            rows = self._cold or slice_rows(self._rows, self._cost, by_slice)
             return Sampling(self._free_rate(rows), rows=rows)
         return self._turns.sampling(self.p)
-
-    def _worthwhile(self) -> int:
-        """Rows of a slice that take longer than what comes with every slice.
-
-        At most as many as there were so far: the first calls of a new process are slow.
-        """
-        by_slice = self.fixed_cost() + self._purse.learning
-        return int(min(PATIENCE * by_slice / self._cost, self._rows)) if self._cost > 0 else 0
 
     def _free_rate(self, rows: int) -> float:
         """Share of ordinary rows to look at; no evaluation is made for it."""
@@ -264,9 +253,14 @@ class ContentLearns(Measured):
         self._test.close(trial, self._rows, older)
         measured = trial.without.mean(self._costs), trial.with_it.mean(self._costs)
         if trial.audit:
-            return self._audited(trial.kept, *measured)
+            in_use = self._pairs.in_use
+            return (
+                self._install(self._planner().build(in_use))
+                if trial.kept
+                else self._forget(*measured)
+            )
         kind = "keep" if trial.kept else "drop"
-        events = self._tell(kind, self._pairs.new, *measured)
+        events = self._pairs.tell(kind, self._pairs.new, self._rows, *measured)
         self._pairs.settle(trial.kept, self._rows)
         self._watch = Watch()
         return (*events, *self._install(self._planner().build(self._pairs.in_use)))
@@ -277,17 +271,6 @@ class ContentLearns(Measured):
         both = planner.build(self._pairs.in_use), planner.build({})
         self._mesh = self._test.begin(*both, audit=True)
         return ()
-
-    def _audited(self, kept: bool, without: float, with_them: float) -> tuple[Event, ...]:
-        if not kept:
-            return self._forget(without, with_them)
-        return self._install(self._planner().build(self._pairs.in_use))
-
-    def _tell(
-        self, kind: str, pairs: Mapping[int, Paired], without: float = 0.0, with_them: float = 0.0
-    ) -> list[Event]:
-        told = without, with_them
-        return [self._pairs.told(kind, o, pair, self._rows, *told) for o, pair in pairs.items()]
 
     # Round-robin profiling ------------------------------------------------------------------
 
@@ -381,9 +364,9 @@ class ContentLearns(Measured):
         drift = Event("drift", self._rows, cost_before=before, cost_after=after)
         return (drift, *self._forget())
 
-    def _forget(self, without: float = 0.0, with_them: float = 0.0) -> tuple[Event, ...]:
+    def _forget(self, *measured: float) -> tuple[Event, ...]:
         """Drop all pairs and the evidence for them, and look for new ones."""
-        dropped = self._tell("drop", self._pairs.in_use, without, with_them)
+        dropped = self._pairs.tell("drop", self._pairs.in_use, self._rows, *measured)
         self._known.forget()
         self._purse.begin_again()
         self._watch = Watch()
@@ -398,7 +381,7 @@ class ContentLearns(Measured):
         worth = self._judge.worth()
         idle = {o: in_use.pop(o) for o in list(in_use) if o not in worth}
         if idle:
-            dropped = self._tell("drop", idle)
+            dropped = self._pairs.tell("drop", idle, self._rows)
             return (*dropped, *self._install(self._planner().build(self._pairs.in_use)))
         planner, known = self._planner(), self._pairs.known
         mesh = planner.build(self._pairs.in_use)

@@ -75,7 +75,7 @@ class Judge:
                 pairs.note(operator, self._paired(best, overall[operator]), row)
             elif old is not None:
                 del pairs.in_use[operator]
-                dropped.append(pairs.told("drop", operator, old, row))
+                dropped += pairs.tell("drop", {operator: old}, row)
         news = bool(dropped) or bool(set(pairs.new) - before)
         return [*events, *dropped], news
 

@@ -1,6 +1,6 @@
 """Operators and the attributes that they are routed by: in use, found, dropped."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -79,18 +79,22 @@ class Pairs:
             self._resting |= dict.fromkeys(tried, round(REST * row))
         self.new = {}
 
-    def told(
-        self,
-        kind: str,
-        operator: int,
-        paired: Paired,
-        row: int,
-        before: float = 0.0,
-        after: float = 0.0,
-    ) -> Event:
-        """What happens to a pair, and the seconds per row measured without and with it."""
-        name, attribute = self.query.names[operator], str(paired.partition)
-        return Event(kind, row, (), (), before, after, operator=name, attribute=attribute)
+    def tell(
+        self, kind: str, pairs: Mapping[int, Paired], row: int, *measured: float
+    ) -> list[Event]:
+        """What happens to pairs, and the seconds per row measured without and with them."""
+        before, after = measured or (0.0, 0.0)
+        return [
+            Event(
+                kind,
+                row,
+                cost_before=before,
+                cost_after=after,
+                operator=self.query.names[operator],
+                attribute=str(paired.partition),
+            )
+            for operator, paired in pairs.items()
+        ]
 
     def clear(self) -> None:
         self.in_use, self.new, self._resting = {}, {}, {}
