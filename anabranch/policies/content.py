@@ -37,8 +37,6 @@ from anabranch.stats.routing_cost import CLASSIFYING
 LEAST_SAMPLE, MOST_SAMPLE = 150, 1_500
 # A new plan must be expected to save this share.
 GAIN = 0.005
-# Pairs are tried again soon when rows cost more than expected by this share.
-BROKEN_PROMISE = 0.03
 # New pairs are tried together when a round is over, or when they are expected to save this share.
 PROMISING = 0.02
 # Ordinary rows of a slice that are looked at while nothing is found, and how long.
@@ -173,9 +171,7 @@ class ContentLearns(Measured):
         """|R|: enough rows to judge by, and for the fixed cost of calls to be small."""
         if self.sample != "auto":
             return int(self.sample)
-        each = sum(cost.fit.per_row for cost in self._fits)
-        enough = 10 * self.fixed_cost() / each if each > 0 else 0.0
-        return int(np.clip(enough, LEAST_SAMPLE, MOST_SAMPLE))
+        return int(np.clip(self.rows_to_hide(0.1), LEAST_SAMPLE, MOST_SAMPLE))
 
     # What is learned ------------------------------------------------------------------------
 
@@ -386,20 +382,11 @@ class ContentLearns(Measured):
         planner, known = self._planner(), self._pairs.known
         mesh = planner.build(self._pairs.in_use)
         expected = planner.expected(self._mesh, known)
-        self._doubt(expected)
+        if self._pairs.in_use:
+            self._test.compare(self._watch.usual.mean * self._unit, expected)
         if planner.expected(mesh, known) <= (1 - GAIN) * expected:
             return self._install(mesh)
         return ()
-
-    def _doubt(self, expected: float) -> None:
-        """Try the pairs soon if rows cost more than the selectivities promise.
-
-        An operator that a class meets last is seldom seen there: its selectivity can be long out of
-        date.
-        """
-        measured = self._watch.usual.mean * self._unit
-        if self._pairs.in_use and measured > (1 + BROKEN_PROMISE) * expected:
-            self._test.doubt()
 
     def _planner(self) -> Planner:
         # A further route means a few more calls, spread over a batch.

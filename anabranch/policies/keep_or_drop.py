@@ -11,6 +11,8 @@ AUDIT_ROWS, AUDIT_DOUBT = 50_000, 0.5
 # Sooner, after so many rows, when rows cost more than expected or the last trial was not clear;
 # twice as many each time that it is not.
 SOON_ROWS = 15_000
+# Share by which rows must cost more than expected.
+BROKEN_PROMISE = 0.03
 
 
 @dataclass
@@ -43,6 +45,11 @@ class KeepOrDrop:
             self._wait = SOON_ROWS // 2
         self._audited_at = row
 
-    def doubt(self) -> None:
-        """Pairs in use may no longer pay: try them soon."""
-        self.audit_at = min(self.audit_at, self._audited_at + SOON_ROWS)
+    def compare(self, measured: float, expected: float) -> None:
+        """Try pairs in use soon if rows cost more than the selectivities promise.
+
+        An operator that a class meets last is seldom seen there: its selectivity can be long out of
+        date.
+        """
+        if measured > (1 + BROKEN_PROMISE) * expected:
+            self.audit_at = min(self.audit_at, self._audited_at + SOON_ROWS)

@@ -82,6 +82,11 @@ class Measured(Policy):
         """Seconds that calling every operator once costs, whatever the rows."""
         return sum(cost.fit.fixed for cost in self._fits)
 
+    def rows_to_hide(self, share: float) -> float:
+        """Rows of a call to each operator of which the fixed cost is only this share."""
+        each = sum(cost.fit.per_row for cost in self._fits)
+        return self.fixed_cost() / share / each if each > 0 else 0.0
+
     def work(self, feedback: Feedback) -> NDArray[np.float64]:
         """Evaluations per row of each operator, what profiling added left out."""
         work = np.zeros(len(self.query))
