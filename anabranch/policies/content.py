@@ -41,8 +41,6 @@ GAIN = 0.005
 PROMISING = 0.02
 # Ordinary rows of a slice that are looked at while nothing is found, and how long.
 FREE_ROWS, CURIOUS = 1_000, 0.3
-# Calls per batch that a further route adds; rusters that wait for one operator share a call.
-CALLS_PER_ROUTE = 1
 # A plan is made anew when the worker has seen this factor of rows, or this many more.
 REPLAN_GROWTH, REPLAN_ROWS = 1.4, 20_000
 # After a drift the next one is not looked for within so many times the rows of a first profile.
@@ -156,9 +154,9 @@ class ContentLearns(Measured):
         """Share of ordinary rows to look at; no evaluation is made for it."""
         if self._strange():
             return 1.0
-        if self._pairs.in_use or not self.query.attributes or self._purse.curiosity < CURIOUS:
+        if self._pairs.in_use or not self.query.attributes:
             return 0.0
-        if not self._purse.may_think(self._cost):
+        if self._purse.curiosity < CURIOUS or not self._purse.may_think(self._cost):
             return 0.0
         return min(1.0, FREE_ROWS / min(rows, max(self.slice_rows, 1.0)))
 
@@ -245,8 +243,7 @@ class ContentLearns(Measured):
         if trial.kept is None:
             self._mesh = self._test.next_mesh(trial)
             return ()
-        older = bool(self._pairs.in_use)
-        self._test.close(trial, self._rows, older)
+        self._test.close(trial, self._rows, older=bool(self._pairs.in_use))
         measured = trial.without.mean(self._costs), trial.with_it.mean(self._costs)
         if trial.audit:
             in_use = self._pairs.in_use
@@ -264,8 +261,8 @@ class ContentLearns(Measured):
     def _audit(self) -> tuple[Event, ...]:
         """Do all pairs together still pay?"""
         planner = self._planner()
-        both = planner.build(self._pairs.in_use), planner.build({})
-        self._mesh = self._test.begin(*both, audit=True)
+        with_them, without = planner.build(self._pairs.in_use), planner.build({})
+        self._mesh = self._test.begin(with_them, without, audit=True)
         return ()
 
     # Round-robin profiling ------------------------------------------------------------------
@@ -300,19 +297,16 @@ class ContentLearns(Measured):
         planner, known = self._planner(), self._pairs.known
         usual = planner.expected(self._mesh, known)
         extra = max(0.0, planner.expected(self._mesh, known, operator) - usual)
-        self._turns.extra = extra
-        most, fixed = self.sample_rows, 0.0
-        if self._pairs.in_use:  # a slice of its own, as short as can be
-            fixed = self.fixed_cost()
-        else:  # nothing is given up meanwhile: as long as any slice
-            most = max(most, min(self._rows // SLICES, LONGEST_TURN))
+        most, fixed = self.sample_rows, self.fixed_cost()  # a slice of its own, as short as can be
+        if not self._pairs.in_use:  # nothing is given up meanwhile: as long as any slice
+            most, fixed = max(most, min(self._rows // SLICES, LONGEST_TURN)), 0.0
+        self._turns.extra, self._turns.fixed = extra, fixed
         return int(min(most, self._purse.affords(usual, extra, fixed)))
 
     def _profile(self, operator: int, feedback: Feedback) -> tuple[Event, ...]:
         # As long as all rows take one route, those that get further tell of other operators, too.
         self._collect(feedback, [operator] if self._pairs.in_use else range(len(self.query)))
-        fixed = self.fixed_cost() if self._pairs.in_use else 0.0
-        self._purse.allowance -= self._turns.extra * feedback.rows + fixed
+        self._purse.allowance -= self._turns.extra * feedback.rows + self._turns.fixed
         if not self._turns.update(operator, feedback, self.sample_rows):
             return ()
         found = self._search([operator])
@@ -389,9 +383,9 @@ class ContentLearns(Measured):
         return ()
 
     def _planner(self) -> Planner:
-        # A further route means a few more calls, spread over a batch.
-        calls = CALLS_PER_ROUTE / max(len(self.query), 1)
-        overhead = calls * self.fixed_cost() / max(self.slice_rows, 1.0)
+        # A further route means one more call, spread over a batch: rusters that wait for one
+        # operator share a call.
+        overhead = self.fixed_cost() / max(len(self.query), 1) / max(self.slice_rows, 1.0)
         return self._known.planner(overhead)
 
     def _install(self, mesh: Mesh) -> tuple[Event, ...]:

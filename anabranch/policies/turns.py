@@ -31,6 +31,7 @@ class Turns:
 
     profiling: int | None = None  # the operator whose turn it is
     extra: float = 0.0  # seconds per row that its turn is expected to cost
+    fixed: float = 0.0  # seconds that each slice of it costs by itself
     _last: int = -1
     _at: int = 0  # row before which the next turn need not be thought of
     _wanted: int = 0  # rows that this turn still needs
