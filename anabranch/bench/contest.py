@@ -15,11 +15,10 @@ from pyspark.sql import functions as F
 import anabranch as ab
 from anabranch.bench.burn import filter_on_bit, steps_for
 from anabranch.bench.workloads import Workload
-from anabranch.cost import order_cost
+from anabranch.cost import optimal_order, order_cost
 from anabranch.data.correlated import codes
 from anabranch.model import AnabranchError, Operator, Query
 from anabranch.policies import POLICIES, Fixed, Policy, resolve
-from anabranch.policies.optimal import optimal_order
 
 Bits = NDArray[np.bool_]
 Verdict = Callable[[int], bool]

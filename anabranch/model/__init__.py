@@ -17,18 +17,23 @@ from anabranch.model.mesh import Mesh, load
 from anabranch.model.operator import Operator
 from anabranch.model.query import Query
 from anabranch.model.route import Route
+from anabranch.model.tree import AtMost, Leaf, OneOf, Tree
+from anabranch.model.windowed import Windowed
 
 __all__ = [
     "NULL",
     "AnabranchError",
+    "AtMost",
     "Attribute",
     "Cells",
     "Classified",
     "Classifier",
     "HashPartition",
     "InputError",
+    "Leaf",
     "Lottery",
     "Mesh",
+    "OneOf",
     "Operator",
     "PairPartition",
     "Pairing",
@@ -38,7 +43,9 @@ __all__ = [
     "RangePartition",
     "Route",
     "SinglePartition",
+    "Tree",
     "ValuePartition",
+    "Windowed",
     "closest",
     "combine",
     "load",

@@ -128,7 +128,7 @@ class HashPartition(SinglePartition):
         return (mixed % np.uint64(self.buckets)).astype(np.int64)
 
 
-def _borders_passed(borders: Sequence[float], values: Floats, beyond: np.ufunc) -> Codes:
+def borders_passed(borders: Sequence[float], values: Floats, beyond: np.ufunc) -> Codes:
     """How many of the rising borders each value lies beyond.
 
     With few borders it is faster to compare all of them than to search: nothing to predict for the
@@ -166,7 +166,7 @@ class RangePartition(SinglePartition):
         return len(self.borders) + 1
 
     def place(self, values: Floats) -> Codes:
-        return _borders_passed(self.borders, values, np.greater_equal)
+        return borders_passed(self.borders, values, np.greater_equal)
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ class ValuePartition(SinglePartition):
 
     def place(self, values: Floats) -> Codes:
         known = np.array(self.values)
-        codes = _borders_passed(self.values, values, np.greater)
+        codes = borders_passed(self.values, values, np.greater)
         strange = known[np.minimum(codes, len(known) - 1)] != values
         codes[strange] = len(known)
         return codes

@@ -1,7 +1,7 @@
 """Which row takes which route."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.model.attribute import Codes, Floats, Partition, partition_from
+from anabranch.model.attribute import Codes, Floats, Partition
 
 # Cells up to which a classifier has a table of all, instead of searching among the known ones.
 MOST_DENSE = 100_000
@@ -176,21 +176,3 @@ def combine(codes: Sequence[Codes], sizes: Sequence[int], rows: int) -> Codes:
     for code, size in zip(codes[1:], sizes[1:], strict=True):
         cells = cells * size + code
     return cells
-
-
-def classifier_from(data: Mapping[str, Any] | None) -> Classifier | None:
-    """Read back what `to_dict` made."""
-    if data is None:
-        return None
-    if data["kind"] == "lottery":
-        return Lottery(int(data["routes"]))
-    if data["kind"] == "cells":
-        return Cells(
-            tuple(partition_from(p) for p in data["partitions"]),
-            tuple((int(cell), int(route)) for cell, route in data["table"]),
-            tuple(
-                Pairing(str(p["operator"]), int(p["partition"]), tuple(map(float, p["passed"])))
-                for p in data["pairings"]
-            ),
-        )
-    raise ValueError(f"no classifier of the kind {data['kind']!r}")

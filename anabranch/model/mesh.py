@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from anabranch.model.classifier import Cells, Classifier, classifier_from
+from anabranch.model.classifier import Cells, Classifier
 from anabranch.model.errors import InputError, PlanError
 from anabranch.model.operator import Operator
 from anabranch.model.query import Query
+from anabranch.model.reading import classifier_from
 from anabranch.model.route import Route
 
 FORMAT = "anabranch-plan/1"
@@ -78,7 +79,8 @@ class Mesh:
             )
             query = Query(operators)
             routes = tuple(Route(query, tuple(map(str, order))) for order in data["routes"])
-            classifier = classifier_from(data.get("classifier"))
+            told = data.get("classifier")
+            classifier = classifier_from(told) if told is not None else None
             for pairing in classifier.pairings if isinstance(classifier, Cells) else ():
                 query.index(pairing.operator)
             return cls(query, routes, _figures(query, data["figures"]), classifier)

@@ -9,27 +9,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.model import Query
+from anabranch.cost import greedy_order
 from anabranch.policies.base import Bits
 from anabranch.policies.static import Static
-
-
-def greedy_order(bits: Bits, costs: NDArray[np.float64], query: Query) -> tuple[int, ...]:
-    """Take, again and again, the operator that drops most per cost of the rows still there.
-
-    >>> from anabranch.model import Operator
-    >>> query = Query((Operator("a"), Operator("b"), Operator("c")))
-    >>> bits = np.array([[1, 1, 0], [1, 1, 0], [1, 0, 0], [0, 0, 1]], bool)
-    >>> greedy_order(bits, np.ones(3), query)  # b adds nothing behind a
-    (0, 2, 1)
-    """
-    order: list[int] = []
-    while len(order) < len(query):
-        drops = bits.sum(axis=0) / costs
-        best = max(query.eligible(order), key=lambda i: float(drops[i]))
-        order.append(best)
-        bits = bits[~bits[:, best]]
-    return tuple(order)
 
 
 @dataclass

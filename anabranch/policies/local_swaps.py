@@ -11,8 +11,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from anabranch.cost import greedy_order
 from anabranch.policies.base import Bits, Sampling
-from anabranch.policies.greedy import greedy_order
 from anabranch.policies.learner import Profiler
 from anabranch.stats import MatrixView, ProfileWindow
 

@@ -5,9 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anabranch.cost import conditional_drops, order_cost, survival
-from anabranch.policies.greedy import greedy_order
-from anabranch.policies.optimal import optimal_order
+from anabranch.cost import conditional_drops, greedy_order, optimal_order, order_cost, survival
 from tests.strategies import costs, profiles, queries
 
 

@@ -5,12 +5,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from anabranch.cost import order_cost
+from anabranch.cost import optimal_order, order_cost
 from anabranch.data.correlated import codes, correlated_bits
 from anabranch.kernel import ArrowPredicate, Fabric, RowPredicate
 from anabranch.model import InputError, Operator, Query
 from anabranch.policies import AGreedy, Fixed, resolve
-from anabranch.policies.optimal import optimal_order
 from tests.simulate import Clock, plain_query, simulate
 
 EIGHT = [0.5] * 8

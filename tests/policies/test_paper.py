@@ -4,12 +4,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from anabranch.cost import order_cost
+from anabranch.cost import optimal_order, order_cost
 from anabranch.data.correlated import codes, correlated_bits
 from anabranch.kernel import Fabric
 from anabranch.model import Mesh
 from anabranch.policies import AGreedy, Greedy, Independent, LocalSwaps, Sweep
-from anabranch.policies.optimal import optimal_order
 from tests.simulate import BitPredicate, Clock, plain_query, simulate
 
 HUNDRED = np.arange(1, 101)

@@ -1,0 +1,35 @@
+"""Classifiers, read back from plain data."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from anabranch.model.attribute import partition_from
+from anabranch.model.classifier import Cells, Classifier, Lottery, Pairing
+from anabranch.model.tree import Tree, tree_from
+from anabranch.model.windowed import Windowed
+
+
+def classifier_from(data: Mapping[str, Any]) -> Classifier:
+    """Read back what `to_dict` made."""
+    match data["kind"]:
+        case Lottery.kind:
+            return Lottery(int(data["routes"]))
+        case Cells.kind:
+            return _cells_from(data)
+        case Tree.kind:
+            return tree_from(data)
+        case Windowed.kind:
+            return Windowed(classifier_from(data["inner"]), int(data["rows"]))
+        case kind:
+            raise ValueError(f"no classifier of the kind {kind!r}")
+
+
+def _cells_from(data: Mapping[str, Any]) -> Cells:
+    return Cells(
+        tuple(partition_from(p) for p in data["partitions"]),
+        tuple((int(cell), int(route)) for cell, route in data["table"]),
+        tuple(
+            Pairing(str(p["operator"]), int(p["partition"]), tuple(map(float, p["passed"])))
+            for p in data["pairings"]
+        ),
+    )

@@ -1,0 +1,45 @@
+"""One row speaks for its window (Query Mesh, Section 5.1)."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from anabranch.model.classifier import Classified, Classifier, Values
+
+
+@dataclass(frozen=True)
+class Windowed(Classifier):
+    """Where the rows of a window are known to be alike, the first decides for all.
+
+    The window is tumbling: each row is in one window.
+
+    >>> from anabranch.model.tree import AtMost, Leaf, Tree
+    >>> alike = Windowed(Tree(AtMost("x", Leaf(0), Leaf(1), 5.0)), rows=2)
+    >>> x = {"x": np.array([9.0, 1.0, 2.0, 9.0, 7.0])}
+    >>> alike.classify(x.__getitem__, 5, np.random.default_rng(0)).routes.tolist()
+    [1, 1, 0, 0, 1]
+    """
+
+    kind: ClassVar[str] = "windowed"
+    inner: Classifier
+    rows: int
+
+    def __post_init__(self) -> None:
+        if self.rows < 1:
+            raise ValueError(f"a window has at least one row, got {self.rows}")
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        return self.inner.attributes
+
+    def classify(self, values: Values, rows: int, random: np.random.Generator) -> Classified:
+        first = -(-rows // self.rows)
+        told = self.inner.classify(lambda name: values(name)[:: self.rows], first, random)
+        return Classified(np.repeat(told.routes, self.rows)[:rows])
+
+    def check_routes(self, count: int) -> None:
+        self.inner.check_routes(count)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "rows": self.rows, "inner": self.inner.to_dict()}

@@ -1,0 +1,5 @@
+"""Query Mesh: several routes and a learned classifier, decided once per row.
+
+R. V. Nehme, K. Works, C. Lei, E. A. Rundensteiner, E. Bertino: Multi-Route Query Processing and
+Optimization, Journal of Computer and System Sciences, 2012.
+"""
