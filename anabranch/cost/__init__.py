@@ -1,25 +1,27 @@
 """What an order of operators costs, and what several routes do."""
 
 from anabranch.cost.order import (
-    best_order,
+    best_orders,
     conditional_drops,
     greedy_order,
+    greedy_orders,
     optimal_order,
     order_cost,
-    order_costs,
+    pattern_costs,
     survival,
 )
 from anabranch.cost.routes import RouteSet, choose_routes, promoted, rank_orders, route_costs
 
 __all__ = [
     "RouteSet",
-    "best_order",
+    "best_orders",
     "choose_routes",
     "conditional_drops",
     "greedy_order",
+    "greedy_orders",
     "optimal_order",
     "order_cost",
-    "order_costs",
+    "pattern_costs",
     "promoted",
     "rank_orders",
     "route_costs",

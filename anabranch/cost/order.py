@@ -52,40 +52,56 @@ def order_cost(bits: Bits, costs: Costs, order: Sequence[int]) -> float:
     return float((costs[list(order)] * survival(bits, order)).sum())
 
 
-def order_costs(patterns: Bits, weights: Costs, costs: Costs, order: Sequence[int]) -> Costs:
-    """Seconds of an order on groups of rows, each given by how often it has each drop pattern.
+def pattern_costs(patterns: Bits, costs: Costs, order: Sequence[int]) -> Costs:
+    """Seconds that an order takes for a row of each drop pattern.
 
-    >>> patterns = np.array([[1, 0], [0, 1]], bool)
-    >>> order_costs(patterns, np.array([[2.0, 0.0], [1.0, 1.0]]), np.ones(2), (0, 1)).tolist()
-    [2.0, 3.0]
+    >>> pattern_costs(np.array([[1, 0], [0, 1]], bool), np.ones(2), (0, 1)).tolist()
+    [1.0, 2.0]
     """
     dropped = np.logical_or.accumulate(patterns[:, list(order)], axis=1)
-    each = costs[order[0]] + (~dropped[:, :-1]) @ costs[list(order[1:])]
-    return np.asarray(weights @ each)
+    return np.asarray(costs[order[0]] + (~dropped[:, :-1]) @ costs[list(order[1:])])
 
 
-def greedy_order(
-    patterns: Bits, costs: Costs, query: Query, weights: Costs | None = None
-) -> tuple[int, ...]:
-    """Take, again and again, the operator that drops most per cost of the rows still there.
+def greedy_orders(patterns: Bits, costs: Costs, query: Query, weights: Costs) -> NDArray[np.int64]:
+    """Greedy for several groups of rows, given by how often each has each drop pattern.
 
-    A-Greedy paper, Section 4: at most four times the optimal cost. `weights` say how often there is
-    a row of each pattern, once if they are not given.
+    Take, again and again, the operator that drops most per cost of the rows still there. A-Greedy
+    paper, Section 4: at most four times the optimal cost.
 
     >>> from anabranch.model import Operator
     >>> query = Query((Operator("a"), Operator("b"), Operator("c")))
     >>> patterns = np.array([[1, 1, 0], [1, 0, 0], [0, 0, 1]], bool)
-    >>> greedy_order(patterns, np.ones(3), query, np.array([2.0, 1.0, 1.0]))  # b adds nothing
+    >>> weights = np.array([[2.0, 1.0, 1.0], [2.0, 1.0, 9.0]])
+    >>> greedy_orders(patterns, np.ones(3), query, weights).tolist()  # b adds nothing behind a
+    [[0, 2, 1], [2, 0, 1]]
+    """
+    drops, kept = patterns / costs, (~patterns).astype(float).T
+    alive = np.array(weights, float)
+    groups = np.arange(len(alive))
+    placed = np.zeros((len(alive), len(query)), bool)
+    orders = np.zeros(placed.shape, np.int64)
+    needs = query.needs if any(query.guards) else None
+    for position in range(len(query)):
+        barred = placed
+        if needs is not None:  # a guard is yet to be placed
+            barred = placed | (~placed @ needs.T)
+        best = np.where(barred, -1.0, alive @ drops).argmax(axis=1)
+        orders[:, position] = best
+        placed[groups, best] = True
+        alive *= kept[best]
+    return orders
+
+
+def greedy_order(bits: Bits, costs: Costs, query: Query) -> tuple[int, ...]:
+    """Greedy for one group of rows, with a drop pattern each.
+
+    >>> from anabranch.model import Operator
+    >>> query = Query((Operator("a"), Operator("b"), Operator("c")))
+    >>> bits = np.array([[1, 1, 0], [1, 1, 0], [1, 0, 0], [0, 0, 1]], bool)
+    >>> greedy_order(bits, np.ones(3), query)
     (0, 2, 1)
     """
-    drops = patterns / costs
-    alive = np.ones(len(patterns)) if weights is None else weights
-    order: list[int] = []
-    while len(order) < len(query):
-        rank = alive @ drops
-        order.append(max(query.eligible(order), key=lambda i: float(rank[i])))
-        alive = np.where(patterns[:, order[-1]], 0.0, alive)
-    return tuple(order)
+    return tuple(greedy_orders(bits, costs, query, np.ones((1, len(bits))))[0].tolist())
 
 
 def optimal_order(
@@ -119,9 +135,8 @@ def optimal_order(
     return best[(1 << n) - 1][1]
 
 
-def best_order(
-    patterns: Bits, costs: Costs, query: Query, weights: Costs | None = None
-) -> tuple[int, ...]:
-    """The optimal order of few operators, the greedy one of many."""
-    few = len(query) <= FEW_OPERATORS
-    return (optimal_order if few else greedy_order)(patterns, costs, query, weights)
+def best_orders(patterns: Bits, costs: Costs, query: Query, weights: Costs) -> NDArray[np.int64]:
+    """The optimal order of few operators, the greedy one of many, for several groups of rows."""
+    if len(query) > FEW_OPERATORS:
+        return greedy_orders(patterns, costs, query, weights)
+    return np.array([optimal_order(patterns, costs, query, each) for each in weights])

@@ -30,14 +30,11 @@ def rank_orders(passed: Floats, costs: Floats, query: Query) -> Orders:
     if not any(query.guards):
         return np.argsort(-rank, axis=1, kind="stable")
     orders = np.zeros(passed.shape, np.int64)
-    needs = np.zeros((len(query), len(query)), bool)
-    for operator, guards in enumerate(query.guards):
-        needs[operator, list(guards)] = True
     placed = np.zeros(passed.shape, bool)
     everyone = np.arange(len(passed))
     for position in range(len(query)):
         # Allowed if it has no guard that is yet to be placed.
-        allowed = ~placed & ~((~placed)[:, None, :] & needs[None]).any(axis=2)
+        allowed = ~placed & ~(~placed @ query.needs.T)
         best = np.where(allowed, rank, -np.inf).argmax(axis=1)
         orders[:, position] = best
         placed[everyone, best] = True

@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 
+import numpy as np
+from numpy.typing import NDArray
+
 from anabranch.model.attribute import Attribute
 from anabranch.model.errors import InputError, closest
 from anabranch.model.operator import Operator
@@ -60,6 +63,14 @@ class Query:
             direct = self.operators[position[name]].after
             closed[name] = frozenset(index for g in direct for index in (position[g], *closed[g]))
         return tuple(closed[name] for name in self.names)
+
+    @cached_property
+    def needs(self) -> NDArray[np.bool_]:
+        """Entry (i, j): must operator j pass a row before operator i?"""
+        matrix = np.zeros((len(self), len(self)), bool)
+        for operator, guards in enumerate(self.guards):
+            matrix[operator, list(guards)] = True
+        return matrix
 
     def __len__(self) -> int:
         return len(self.operators)

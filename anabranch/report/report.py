@@ -7,7 +7,7 @@ from typing import Any
 
 from anabranch.kernel.ledger import OTHER_ROUTES, Route
 from anabranch.model import Cells, Query
-from anabranch.model.classifier import classifier_from
+from anabranch.model.reading import classifier_from
 from anabranch.policies import Event
 from anabranch.report.log import WorkerLog
 
@@ -166,12 +166,13 @@ def _route(query: Query, route: Route) -> str:
 
 
 def _classifiers(plan: dict[str, Any] | None) -> dict[str, str]:
-    classifier = classifier_from(plan["classifier"]) if plan else None
+    told = plan["classifier"] if plan else None
+    classifier = classifier_from(told) if told else None
     if not isinstance(classifier, Cells):
         return {}
     if not classifier.pairings:  # told, for all operators
-        told = ", ".join(map(str, classifier.partitions))
-        return {operator["name"]: told for operator in (plan or {})["operators"]}
+        names = ", ".join(map(str, classifier.partitions))
+        return {operator["name"]: names for operator in (plan or {})["operators"]}
     return {p.operator: str(classifier.partitions[p.partition]) for p in classifier.pairings}
 
 

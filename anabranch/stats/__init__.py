@@ -6,6 +6,7 @@ from anabranch.stats.matrix_view import MatrixView
 from anabranch.stats.operator_cost import OperatorCost
 from anabranch.stats.partitioner import RunningRange, is_stale, partition_by, pruned
 from anabranch.stats.profile_window import ProfileWindow
+from anabranch.stats.reservoir import Reservoir
 from anabranch.stats.routing_cost import RoutingCost
 from anabranch.stats.selectivity import Selectivity
 
@@ -15,6 +16,7 @@ __all__ = [
     "MatrixView",
     "OperatorCost",
     "ProfileWindow",
+    "Reservoir",
     "RoutingCost",
     "RunningRange",
     "Selectivity",

@@ -1,11 +1,12 @@
 """What a configuration costs (Query Mesh, Equation 2), subset by subset."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.cost import best_order, order_costs
+from anabranch.cost import best_orders, pattern_costs
 from anabranch.model import Query
 from anabranch.policies.query_mesh.lattice import Configuration, Subset
 from anabranch.policies.query_mesh.training import Training
@@ -28,7 +29,8 @@ class Costing:
 
     Equation 2: the sum over the routes of f * (c(r) + c(DT)) plus OVH per route. Classifying costs
     nothing where there is one route. A route is chosen by some of the sampled rows and costed by
-    the others, and the other way round: a route that fits the noise of few rows shows no gain.
+    the others, and the other way round, and what it saves over the route for all counts less by
+    `doubt` standard errors: of many configurations some look good by chance.
 
     Parameters
     ----------
@@ -40,6 +42,8 @@ class Costing:
         Seconds to classify a row.
     overhead
         OVH, seconds per row that a further route costs.
+    doubt
+        Standard errors by which a route of its own must be better.
     """
 
     query: Query
@@ -47,6 +51,7 @@ class Costing:
     costs: Floats
     classifying: float = 0.0
     overhead: float = 0.0
+    doubt: float = 0.0
     _known: dict[Subset, Costed] = field(default_factory=dict, repr=False)
 
     @property
@@ -63,17 +68,31 @@ class Costing:
     def _cost(self, members: Subset) -> Costed:
         patterns, folds = self.training.patterns, self.training.folds(members)
         weights = folds.sum(axis=0)
-        total = float(weights.sum())
-        route = best_order(patterns, self.costs, self.query, weights)
-        if len(folds) == 1 or not folds.sum(axis=1).all():
-            cost = order_costs(patterns, weights[None], self.costs, route)[0]
-        else:
-            cost = 0.0
-            for fold in folds:
-                chosen = best_order(patterns, self.costs, self.query, weights - fold)
-                cost += order_costs(patterns, fold[None], self.costs, chosen)[0]
+        held_out = len(folds) > 1 and bool(folds.sum(axis=1).all())
+        groups = np.concatenate([weights[None], weights - folds]) if held_out else weights[None]
+        orders = best_orders(patterns, self.costs, self.query, groups)
+        route = tuple(orders[0].tolist())
+        each = [pattern_costs(patterns, self.costs, order) for order in orders.tolist()]
+        tested = folds if held_out else weights[None]
+        cost = sum(float(w @ c) for w, c in zip(tested, each[-len(tested) :], strict=True))
+        cost += self._doubt(weights, each[0], route)
         whole = self.training.weight
-        return Costed(route, total / whole, float(cost) / whole)
+        return Costed(route, float(weights.sum()) / whole, cost / whole)
+
+    def _doubt(self, weights: Floats, own: Floats, route: tuple[int, ...]) -> float:
+        """Standard errors of what the subset's own route saves over the route for all."""
+        if not self.doubt or route == self.common:
+            return 0.0
+        saved = pattern_costs(self.training.patterns, self.costs, self.common) - own
+        mean = float(weights @ saved) / float(weights.sum())
+        return self.doubt * float(np.sqrt(weights @ (saved - mean) ** 2))
+
+    @cached_property
+    def common(self) -> tuple[int, ...]:
+        """The best route for all rows."""
+        weights = self.training.counts.sum(axis=(0, 1))[None]
+        orders = best_orders(self.training.patterns, self.costs, self.query, weights)
+        return tuple(orders[0].tolist())
 
     def total(self, config: Configuration) -> float:
         """Seconds per row."""

@@ -27,10 +27,10 @@ from anabranch.policies.query_mesh.starts import STARTS
 MOST_EXHAUSTIVE = 9
 # Moves in vain, per subset, after which a solution is taken for a local minimum.
 PATIENCE = 6
-# Moves at one temperature per training tuple, and the factor to the next temperature.
-CHAIN, COOLING = 2, 0.9
+# Moves at one temperature: per training tuple, and at least. The factor to the next temperature.
+CHAIN, LEAST_CHAIN, COOLING = 0.4, 20, 0.9
 # Chance of accepting a usual worsening at the first temperature, and when nothing moves any more.
-FIRST_CHANCE, FROZEN = 0.3, 1e-4
+FIRST_CHANCE, FROZEN = 0.3, 0.01
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,7 @@ class SimulatedAnnealing(Search):
         if worse <= 0 or self.random.random() < exp(-worse / self._temperature):
             self.current, self.current_cost = neighbour, cost
         self._steps += 1
-        if self._steps >= CHAIN * len(self.costing.training):
+        if self._steps >= max(LEAST_CHAIN, CHAIN * len(self.costing.training)):
             self._steps = 0
             self._temperature *= COOLING
             self.iterated()

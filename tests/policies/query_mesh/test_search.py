@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from anabranch.cost import order_costs
+from anabranch.cost import pattern_costs
 from anabranch.model import InputError, Operator, Query
 from anabranch.policies.query_mesh.costing import Costing
 from anabranch.policies.query_mesh.lattice import (
@@ -85,7 +85,7 @@ def test_costs_follow_equation_2():
         weights = costing.training.folds(members)[0]
         route = costing.subset(members).route
         routes.add(route)
-        work += order_costs(bits, weights[None], costs, route)[0]
+        work += weights @ pattern_costs(bits, costs, route)
     expected = work / costing.training.weight + len(routes) * 0.02 + (len(routes) > 1) * 0.01
     assert costing.total(config) == pytest.approx(expected)
 
@@ -142,10 +142,10 @@ def test_a_route_that_fits_noise_shows_no_gain():
         bits = random.random((1_000, 6)) < 0.5
         owner, folds = random.integers(0, 10, 1_000), random.integers(0, 2, 1_000)
         training = Training.of(bits, owner, folds)
-        costing = Costing(plain_query(6), training, np.ones(6), 0.01, 0.01)
+        costing = Costing(plain_query(6), training, np.ones(6), 0.01, 0.01, doubt=3.0)
         found = SEARCHES["sa"](costing, seed=seed).run()
         single += len(costing.routes(found)) == 1
-    assert single >= 19
+    assert single >= 18
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,138 @@
+"""From a sample to a mesh: condense, search, and give every cell its route.
+
+Query Mesh, Section 4. Attributes that tell nothing about any operator are left out first; rows that
+agree in all others form a cell.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anabranch.model import Cells, Mesh, Partition, Query, Route, combine
+from anabranch.policies.judge import Judge
+from anabranch.policies.pairs import Pairs
+from anabranch.policies.query_mesh.condense import condense
+from anabranch.policies.query_mesh.costing import Costing
+from anabranch.policies.query_mesh.lattice import configuration
+from anabranch.policies.query_mesh.search import SEARCHES, Stop
+from anabranch.policies.query_mesh.training import Training
+from anabranch.policies.register import Register
+from anabranch.stats import Reservoir
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+# Gain ratio above which an attribute can tell classes apart; it must also be more than chance.
+THRESHOLD = 0.001
+# Cells told apart at most; rows of others take the main route.
+MOST_CELLS = 256
+# Parts of the sample: a route is chosen by the others and costed by its own.
+FOLDS = 2
+# Standard errors by which a route of its own must be better for a subset.
+DOUBT = 3.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to search: the defaults are the paper's Table 1, `THOROUGH` is its Table 3."""
+
+    condensed: int = 10
+    search: str = "ii"
+    start: str = "route_driven"
+    stop: Stop = field(default_factory=lambda: Stop(iterations=3))
+    seed: int = 0
+
+
+QUICK = Settings()
+THOROUGH = Settings(100, "sa", "content_driven", Stop(seconds=1.0))
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What a search found: a mesh, what it and one route for all are expected to cost."""
+
+    mesh: Mesh
+    cost: float  # seconds per row
+    single: float
+    tuples: int
+    trace: tuple[tuple[int, float], ...] = ()
+
+    @property
+    def saving(self) -> float:
+        """Share of the cost of one route that the mesh is expected to save."""
+        return 1 - self.cost / self.single if self.single > 0 else 0.0
+
+
+def optimise(
+    sample: Reservoir,
+    query: Query,
+    costs: Floats,
+    settings: Settings = QUICK,
+    classifying: float = 0.0,
+    overhead: float = 0.0,
+) -> Solution:
+    """The best mesh that the search finds for a sample."""
+    if not len(sample):
+        return Solution(Mesh.single(query, query.written()), 0.0, 0.0, 0)
+    partitions = telling(sample, query, costs)
+    cells = cells_of(sample, query, partitions)
+    tuples = condense(sample.bits, cells, settings.condensed, costs)
+    content = _content(sample, query, partitions, tuples)
+    random = np.random.default_rng(settings.seed)
+    folds = random.integers(0, FOLDS, len(tuples))
+    training = Training.of(sample.bits, tuples, folds, content)
+    costing = Costing(query, training, costs, classifying, overhead, DOUBT)
+    search = SEARCHES[settings.search](costing, settings.start, settings.stop, settings.seed)
+    best = search.run()
+    whole = costing.total(configuration([range(len(training))]))
+    routes = costing.routes(best)
+    mesh = _mesh(query, partitions, cells, tuples, routes)
+    return Solution(mesh, search.best_cost, whole, len(training), tuple(search.trace))
+
+
+def telling(sample: Reservoir, query: Query, costs: Floats) -> tuple[Partition, ...]:
+    """Partitions of the attributes, or pairs of them, that tell something about some operator."""
+    register = Register(query.attributes, len(query), None)
+    register.update(sample.values, ~sample.bits, np.ones(sample.bits.shape, bool))
+    judge = Judge(query, register, Pairs(query), THRESHOLD, 0.999, together=True)
+    found = judge.search(range(len(query)), costs)
+    return tuple(dict.fromkeys(best.partition for best in found.values() if best is not None))
+
+
+def cells_of(sample: Reservoir, query: Query, partitions: tuple[Partition, ...]) -> Rows:
+    """The cell of each sampled row: its partitions under all attributes that tell something."""
+    places = {attribute.name: i for i, attribute in enumerate(query.attributes)}
+    codes = [p.code([sample.values[:, places[a]] for a in p.attributes]) for p in partitions]
+    return combine(codes, [p.size for p in partitions], len(sample))
+
+
+def _content(
+    sample: Reservoir, query: Query, partitions: tuple[Partition, ...], tuples: Rows
+) -> Floats:
+    """Mean place of each tuple's rows in the partitions."""
+    places = {attribute.name: i for i, attribute in enumerate(query.attributes)}
+    count = int(tuples.max(initial=-1)) + 1
+    columns = []
+    for partition in partitions:
+        codes = partition.code([sample.values[:, places[a]] for a in partition.attributes])
+        rows = np.bincount(tuples, minlength=count)
+        columns.append(np.bincount(tuples, codes, count) / np.maximum(rows, 1))
+    return np.column_stack(columns) if columns else np.zeros((count, 0))
+
+
+def _mesh(
+    query: Query,
+    partitions: tuple[Partition, ...],
+    cells: Rows,
+    tuples: Rows,
+    routes: dict[tuple[int, ...], list[int]],
+) -> Mesh:
+    orders = tuple(Route.of(query, route) for route in routes)
+    if len(orders) == 1:
+        return Mesh(query, orders)
+    by_tuple = {t: place for place, members in enumerate(routes.values()) for t in members}
+    known, first, rows = np.unique(cells, return_index=True, return_counts=True)
+    kept = np.sort(np.argsort(-rows, kind="stable")[:MOST_CELLS])
+    table = [(int(known[i]), by_tuple[int(tuples[first[i]])]) for i in kept]
+    return Mesh(query, orders, {}, Cells(partitions, tuple(e for e in table if e[1])))
