@@ -30,7 +30,7 @@ MOST_CELLS = 256
 # Parts of the sample: a route is chosen by the others and costed by its own.
 FOLDS = 2
 # Standard errors by which a route of its own must be better for a subset.
-DOUBT = 3.0
+DOUBT = 4.0
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,8 @@ def telling(sample: Reservoir, query: Query, costs: Floats) -> tuple[Partition, 
     register = Register(query.attributes, len(query), None)
     register.update(sample.values, ~sample.bits, np.ones(sample.bits.shape, bool))
     judge = Judge(query, register, Pairs(query), THRESHOLD, 0.999, together=True)
-    found = judge.search(range(len(query)), costs)
+    passed = 1 - sample.bits.mean(axis=0)
+    found = judge.search(range(len(query)), costs, passed)
     return tuple(dict.fromkeys(best.partition for best in found.values() if best is not None))
 
 

@@ -142,7 +142,7 @@ def test_a_route_that_fits_noise_shows_no_gain():
         bits = random.random((1_000, 6)) < 0.5
         owner, folds = random.integers(0, 10, 1_000), random.integers(0, 2, 1_000)
         training = Training.of(bits, owner, folds)
-        costing = Costing(plain_query(6), training, np.ones(6), 0.01, 0.01, doubt=3.0)
+        costing = Costing(plain_query(6), training, np.ones(6), 0.01, 0.01, doubt=4.0)
         found = SEARCHES["sa"](costing, seed=seed).run()
         single += len(costing.routes(found)) == 1
     assert single >= 18
