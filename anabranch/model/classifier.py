@@ -1,7 +1,7 @@
 """Which row takes which route."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -40,6 +40,14 @@ class Classifier(ABC):
     @abstractmethod
     def classify(self, values: Values, rows: int, random: np.random.Generator) -> Classified:
         """The route of each row."""
+
+    def cells(self, values: Values, rows: int) -> Codes:
+        """A number per row; rows with the same number always take the same route."""
+        raise NotImplementedError(f"a {self.kind} has no cells")
+
+    def labelled(self, routes: Mapping[int, int]) -> "Classifier":
+        """The classifier with other routes for these cells."""
+        raise NotImplementedError(f"a {self.kind} has no cells")
 
     @abstractmethod
     def check_routes(self, count: int) -> None:
@@ -137,9 +145,23 @@ class Cells(Classifier):
         dense[known] = routes
         return dense
 
+    def cells(self, values: Values, rows: int) -> Codes:
+        return self._cells(self._codes(values), rows)
+
+    def _codes(self, values: Values) -> tuple[Codes, ...]:
+        return tuple(p.code([values(a) for a in p.attributes]) for p in self.partitions)
+
+    def _cells(self, codes: tuple[Codes, ...], rows: int) -> Codes:
+        return combine(codes, [p.size for p in self.partitions], rows)
+
+    def labelled(self, routes: Mapping[int, int]) -> "Cells":
+        table = {**dict(self.table), **routes}
+        entries = tuple((cell, route) for cell, route in sorted(table.items()) if route)
+        return Cells(self.partitions, entries, self.pairings)
+
     def classify(self, values: Values, rows: int, random: np.random.Generator) -> Classified:
-        codes = tuple(p.code([values(a) for a in p.attributes]) for p in self.partitions)
-        cells = combine(codes, [p.size for p in self.partitions], rows)
+        codes = self._codes(values)
+        cells = self._cells(codes, rows)
         if self._dense is not None:
             return Classified(self._dense[cells], codes)
         known, routes = self._lookup

@@ -5,7 +5,7 @@ A test never holds for a NULL or a NaN, as in Spark's SQL: such rows go the othe
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isfinite, prod
 from typing import Any, ClassVar
@@ -173,7 +173,7 @@ class Tree(Classifier):
 
     @cached_property
     def _table(self) -> Codes | None:
-        """The route of every combination of codes, if these are not too many."""
+        """The leaf of every combination of codes, if these are not too many."""
         sizes = [axis.size for axis in self.axes.values()]
         if prod(sizes) > MOST_DENSE:
             return None
@@ -181,34 +181,56 @@ class Tree(Classifier):
         return self._walk(dict(zip(self.axes, codes, strict=True)), prod(sizes))
 
     def _walk(self, codes: Mapping[str, Codes], rows: int) -> Codes:
-        """Down the tree with all rows at once."""
-        routes = np.zeros(rows, np.int64)
+        """The leaf of each row: down the tree with all rows at once."""
+        leaves = np.zeros(rows, np.int64)
+        numbers = iter(range(len(self._leaves)))
 
         def descend(node: Node, members: Codes) -> None:
             if isinstance(node, Leaf):
-                routes[members] = node.route
-            elif len(members):
+                leaves[members] = next(numbers)
+            else:
                 axis = self.axes[node.attribute]
                 yes = axis.answers(node, codes[node.attribute][members])
                 descend(node.yes, members[yes])
                 descend(node.no, members[~yes])
 
         descend(self.root, np.arange(rows))
-        return routes
+        return leaves
 
-    def classify(self, values: Values, rows: int, random: np.random.Generator) -> Classified:
-        del random
+    @cached_property
+    def _leaves(self) -> list[Leaf]:
+        return [node for node in nodes(self.root) if isinstance(node, Leaf)]
+
+    @cached_property
+    def _routes(self) -> Codes:
+        return np.array([leaf.route for leaf in self._leaves])
+
+    def cells(self, values: Values, rows: int) -> Codes:
         codes = {name: axis.code(values(name)) for name, axis in self.axes.items()}
         if self._table is None:
-            return Classified(self._walk(codes, rows))
+            return self._walk(codes, rows)
         cells = np.zeros(rows, np.int64)
         for name, axis in self.axes.items():
             cells = cells * axis.size + codes[name]
-        return Classified(self._table[cells])
+        return np.asarray(self._table[cells])
+
+    def labelled(self, routes: Mapping[int, int]) -> "Tree":
+        """The tree with other routes at these leaves; what it asks stays."""
+        numbers = iter(range(len(self._leaves)))
+
+        def label(node: Node) -> Node:
+            if isinstance(node, Leaf):
+                return Leaf(routes.get(next(numbers), node.route))
+            return replace(node, yes=label(node.yes), no=label(node.no))
+
+        return Tree(label(self.root))
+
+    def classify(self, values: Values, rows: int, random: np.random.Generator) -> Classified:
+        del random
+        return Classified(self._routes[self.cells(values, rows)])
 
     def check_routes(self, count: int) -> None:
-        routes = {node.route for node in nodes(self.root) if isinstance(node, Leaf)}
-        if not all(0 <= route < count for route in routes):
+        if not all(0 <= leaf.route < count for leaf in self._leaves):
             raise ValueError(f"the tree names a route beyond the {count} that there are")
 
     def rules(self, routes: Sequence[str]) -> list[str]:
@@ -240,9 +262,7 @@ def _mapped(node: Node, change: Callable[[int], int]) -> Node:
     yes, no = _mapped(node.yes, change), _mapped(node.no, change)
     if yes == no:
         return yes
-    if isinstance(node, AtMost):
-        return AtMost(node.attribute, yes, no, node.border)
-    return OneOf(node.attribute, yes, no, node.values, node.words)
+    return replace(node, yes=yes, no=no)
 
 
 def tree_from(data: Mapping[str, Any]) -> Tree:

@@ -1,10 +1,12 @@
 """One row speaks for its window (Query Mesh, Section 5.1)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from anabranch.model.attribute import Codes
 from anabranch.model.classifier import Classified, Classifier, Values
 
 
@@ -37,6 +39,14 @@ class Windowed(Classifier):
         first = -(-rows // self.rows)
         told = self.inner.classify(lambda name: values(name)[:: self.rows], first, random)
         return Classified(np.repeat(told.routes, self.rows)[:rows])
+
+    def cells(self, values: Values, rows: int) -> Codes:
+        first = -(-rows // self.rows)
+        told = self.inner.cells(lambda name: values(name)[:: self.rows], first)
+        return np.repeat(told, self.rows)[:rows]
+
+    def labelled(self, routes: Mapping[int, int]) -> "Windowed":
+        return Windowed(self.inner.labelled(routes), self.rows)
 
     def check_routes(self, count: int) -> None:
         self.inner.check_routes(count)

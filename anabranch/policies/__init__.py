@@ -10,6 +10,7 @@ from anabranch.policies.greedy import Greedy
 from anabranch.policies.independent import Independent
 from anabranch.policies.local_swaps import LocalSwaps
 from anabranch.policies.optimal import Optimal
+from anabranch.policies.query_mesh import QueryMesh
 from anabranch.policies.registry import POLICIES, resolve
 from anabranch.policies.sweep import Sweep
 
@@ -28,6 +29,7 @@ __all__ = [
     "LocalSwaps",
     "Optimal",
     "Policy",
+    "QueryMesh",
     "Sampling",
     "Sweep",
     "Visit",

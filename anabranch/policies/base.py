@@ -117,6 +117,7 @@ class Event:
     operator: str = ""
     attribute: str = ""
     gain: float | None = None
+    routes: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -138,6 +139,10 @@ class Event:
             case "keep" | "drop":
                 verb = "routed by" if self.kind == "keep" else "no longer routed by"
                 return f"{self.operator} {verb} {self.attribute}{self._costs('without', 'with')}"
+            case "upgrade" | "revert":
+                verb = "upgraded to" if self.kind == "upgrade" else "tried and left"
+                by = f" by {self.attribute}" if self.attribute else ""
+                return f"{verb} {self.routes} routes{by}{self._costs('without', 'with')}"
             case "drift":
                 return f"cost per row changed{self._costs('was', 'is')}"
             case _:

@@ -58,6 +58,11 @@ class Learner(Measured):
         """Dropped rows with every operator's bit, by which any order can be costed, if known."""
         return None
 
+    @property
+    def beginning(self) -> bool:
+        """Whether the first order is yet to be found."""
+        return self._to_profile > 0
+
     def plan(self) -> Mesh:
         return self._mesh
 

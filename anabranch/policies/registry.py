@@ -11,6 +11,7 @@ from anabranch.policies.greedy import Greedy
 from anabranch.policies.independent import Independent
 from anabranch.policies.local_swaps import LocalSwaps
 from anabranch.policies.optimal import Optimal
+from anabranch.policies.query_mesh import QueryMesh
 from anabranch.policies.sweep import Sweep
 
 POLICIES: tuple[type[Policy], ...] = (
@@ -23,6 +24,7 @@ POLICIES: tuple[type[Policy], ...] = (
     LocalSwaps,
     Eddy,
     ContentLearns,
+    QueryMesh,
 )
 
 NAMES = {policy.name: policy for policy in POLICIES}
@@ -31,7 +33,7 @@ NAMES = {policy.name: policy for policy in POLICIES}
 # over. A quarter of it costs the same on stable data and follows a drift much faster.
 AUTO_WINDOW = 250
 
-PLANNED = ("mesh", "om", "rate")
+PLANNED = ("om", "rate")
 
 
 def resolve(policy: str | Policy, budget: float = 0.01) -> Policy:

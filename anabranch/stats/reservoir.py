@@ -73,6 +73,13 @@ class Reservoir:
     def get(self) -> tuple[Floats, Bits, Floats]:
         return self.values, self.bits, self.times
 
+    def copy(self) -> "Reservoir":
+        """The rows as they are now; others that come do not change them."""
+        copied = Reservoir(self.attributes, self.operators, self.size, self.seed, self.seen)
+        copied.seen = self.seen
+        copied._append(self.values, self.bits, self.times)
+        return copied
+
     def grow(self, size: int) -> None:
         """Have room for more rows; those that come next fill it."""
         self.size = max(self.size, size)

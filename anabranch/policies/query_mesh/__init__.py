@@ -3,3 +3,7 @@
 R. V. Nehme, K. Works, C. Lei, E. A. Rundensteiner, E. Bertino: Multi-Route Query Processing and
 Optimization, Journal of Computer and System Sciences, 2012.
 """
+
+from anabranch.policies.query_mesh.policy import QueryMesh
+
+__all__ = ["QueryMesh"]

@@ -132,9 +132,9 @@ def _orders(codes: Rows, place: int, routes: Rows, values: int) -> list[Rows]:
             blocks.append(_shares(own[known], both, values))
     shares = np.column_stack(blocks)
     rows = np.bincount(own[known], minlength=values).astype(float)
-    centred = (shares - np.average(shares, axis=0, weights=np.maximum(rows, 1e-9))) * np.sqrt(
-        rows
-    )[:, None]
+    centred = (shares - np.average(shares, axis=0, weights=np.maximum(rows, 1e-9))) * np.sqrt(rows)[
+        :, None
+    ]
     left, _, _ = np.linalg.svd(centred, full_matrices=False)
     scores = left[:, :ORDERS] / np.sqrt(np.maximum(rows, 1e-9))[:, None]
     return [np.argsort(scores[:, i], kind="stable") for i in range(scores.shape[1])]

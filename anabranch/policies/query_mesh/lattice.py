@@ -73,7 +73,7 @@ def splits(config: Configuration) -> Iterator[Configuration]:
     """The neighbours with one subset more.
 
     >>> [show(config) for config in splits(configuration([[0, 1, 2], [3]]))]
-    ['0/12/3', '02/1/3', '01/2/3']
+    ['02/1/3', '01/2/3', '0/12/3']
     """
     for subset in sorted(config, key=min):
         first, *others = sorted(subset)

@@ -4,6 +4,7 @@ Query Mesh, Section 4. Attributes that tell nothing about any operator are left 
 agree in all others form a cell.
 """
 
+from collections.abc import Generator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from anabranch.model import Cells, Mesh, Partition, Query, Route, combine
 from anabranch.policies.judge import Judge
-from anabranch.policies.pairs import Pairs
+from anabranch.policies.knowledge import Knowledge
 from anabranch.policies.query_mesh.condense import condense
 from anabranch.policies.query_mesh.costing import Costing
 from anabranch.policies.query_mesh.lattice import configuration
@@ -73,31 +74,71 @@ def optimise(
     overhead: float = 0.0,
 ) -> Solution:
     """The best mesh that the search finds for a sample."""
-    if not len(sample):
-        return Solution(Mesh.single(query, query.written()), 0.0, 0.0, 0)
-    partitions = telling(sample, query, costs)
-    cells = cells_of(sample, query, partitions)
-    tuples = condense(sample.bits, cells, settings.condensed, costs)
-    content = _content(sample, query, partitions, tuples)
-    random = np.random.default_rng(settings.seed)
-    folds = random.integers(0, FOLDS, len(tuples))
-    training = Training.of(sample.bits, tuples, folds, content)
-    costing = Costing(query, training, costs, classifying, overhead, DOUBT)
-    search = SEARCHES[settings.search](costing, settings.start, settings.stop, settings.seed)
-    best = search.run()
-    whole = costing.total(configuration([range(len(training))]))
-    routes = costing.routes(best)
-    mesh = _mesh(query, partitions, cells, tuples, routes)
-    return Solution(mesh, search.best_cost, whole, len(training), tuple(search.trace))
+    thought = Thought(sample, query, costs, settings, classifying, overhead)
+    while thought.solution is None:
+        thought.step()
+    return thought.solution
 
 
-def telling(sample: Reservoir, query: Query, costs: Floats) -> tuple[Partition, ...]:
+class Thought:
+    """An optimisation in small steps, so that it can be spread over batches."""
+
+    def __init__(
+        self,
+        sample: Reservoir,
+        query: Query,
+        costs: Floats,
+        settings: Settings = QUICK,
+        classifying: float = 0.0,
+        overhead: float = 0.0,
+    ) -> None:
+        self._sample, self._query, self._costs = sample, query, costs
+        self._settings = settings
+        self._classifying, self._overhead = classifying, overhead
+        self._steps = self._think()
+        self.solution: Solution | None = None
+
+    def step(self) -> None:
+        """Think a little further."""
+        try:
+            next(self._steps)
+        except StopIteration as end:
+            self.solution = end.value
+
+    def _think(self) -> Generator[None, None, Solution]:
+        sample, query, settings = self._sample, self._query, self._settings
+        if not len(sample):
+            return Solution(Mesh.single(query, query.written()), 0.0, 0.0, 0)
+        partitions = yield from _telling(sample, query, self._costs)
+        cells = cells_of(sample, query, partitions)
+        tuples = condense(sample.bits, cells, settings.condensed, self._costs)
+        yield
+        content = _content(sample, query, partitions, tuples)
+        folds = np.random.default_rng(settings.seed).integers(0, FOLDS, len(tuples))
+        training = Training.of(sample.bits, tuples, folds, content)
+        costing = Costing(query, training, self._costs, self._classifying, self._overhead, DOUBT)
+        yield
+        search = SEARCHES[settings.search](costing, settings.start, settings.stop, settings.seed)
+        while not search.done:
+            search.step()
+            yield
+        whole = costing.total(configuration([range(len(training))]))
+        mesh = _mesh(query, partitions, cells, tuples, costing.routes(search.best))
+        return Solution(mesh, search.best_cost, whole, len(training), tuple(search.trace))
+
+
+def _telling(
+    sample: Reservoir, query: Query, costs: Floats
+) -> Generator[None, None, tuple[Partition, ...]]:
     """Partitions of the attributes, or pairs of them, that tell something about some operator."""
     register = Register(query.attributes, len(query), None)
     register.update(sample.values, ~sample.bits, np.ones(sample.bits.shape, bool))
-    judge = Judge(query, register, Pairs(query), THRESHOLD, 0.999, together=True)
-    passed = 1 - sample.bits.mean(axis=0)
-    found = judge.search(range(len(query)), costs, passed)
+    yield
+    known = Knowledge(query, register, alpha=0.999)
+    known.costs = costs
+    known.begin_overall()
+    found = Judge(known, THRESHOLD, together=True).search(range(len(query)))
+    yield
     return tuple(dict.fromkeys(best.partition for best in found.values() if best is not None))
 
 

@@ -1,7 +1,8 @@
-"""Query Mesh as a policy: sample, search, try, keep.
+"""Query Mesh as a policy: sample, search, try, keep, repair.
 
-The first stage runs one route and samples; from the sample the search finds a mesh, which is used if
-it is measurably cheaper (plan staging: Query Mesh, Section 4.2).
+R. Nehme, K. Works, C. Lei, E. Rundensteiner, E. Bertino: Multi-route Query Processing and
+Optimization, 2012. The first stage runs one route, A-Greedy's, and samples; from the sample the
+search finds a mesh, which is used if it is measurably cheaper (plan staging, Section 4.2).
 """
 
 from dataclasses import dataclass
@@ -9,31 +10,31 @@ from typing import ClassVar
 
 import numpy as np
 
-from anabranch.cost import greedy_order, order_cost
 from anabranch.model import InputError, Mesh, Windowed
-from anabranch.policies.base import Event, Feedback, Sampling
+from anabranch.policies.agreedy import AGreedy
+from anabranch.policies.base import Event, Feedback, Policy, Sampling
 from anabranch.policies.keep_or_drop import KeepOrDrop
-from anabranch.policies.measured import COLD_ROWS, Measured, check_rows, check_share
-from anabranch.policies.query_mesh.optimise import Settings, optimise
+from anabranch.policies.measured import check_rows, check_share
+from anabranch.policies.query_mesh.allowance import Allowance
+from anabranch.policies.query_mesh.optimise import Settings, Thought
+from anabranch.policies.query_mesh.repair import expected
 from anabranch.policies.query_mesh.search import SEARCHES, Stop
 from anabranch.policies.query_mesh.starts import STARTS
 from anabranch.policies.trial import Trial
 from anabranch.stats import Reservoir, RoutingCost
-from anabranch.stats.routing_cost import CLASSIFYING
 
 # Shares of the sample at which a mesh is looked for, before the sample is complete.
 EARLY = (0.15, 0.4)
-# A mesh must be expected to save this share to be tried, an order to be followed.
-WORTH_TRYING, GAIN = 0.01, 0.005
-# Rows whose profiling may be paid before it is earned.
-CREDIT_ROWS = 600
-# A slice has at most this part of the rows seen so far.
-SLICES = 3
-LEAST_SLICE = 150
+# A mesh must be expected to save this share of the cost of the plan in force to be tried.
+WORTH_TRYING = 0.01
+# While there is news to expect, a slice has at most this part of the rows since the start.
+SLICES, LEAST_SLICE = 3, 150
+# A-Greedy's profile window: see the registry.
+WINDOW = 250
 
 
 @dataclass
-class QueryMesh(Measured):
+class QueryMesh(Policy):
     """Several routes and a classifier over several attributes, found from a sample.
 
     Parameters
@@ -54,6 +55,8 @@ class QueryMesh(Measured):
         classified.
     budget
         Share of the work that sampling may add.
+    duty
+        Share of the time that searching may add, in slices between batches.
     first_rows
         Rows sampled in full at the start, besides 50 that warm up.
     seed
@@ -70,7 +73,8 @@ class QueryMesh(Measured):
     iterations: int = 3
     window: int | None = None
     budget: float = 0.01
-    first_rows: int = 100
+    duty: float = 0.15
+    first_rows: int = 150
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -79,6 +83,7 @@ class QueryMesh(Measured):
         if self.window is not None:
             check_rows("window (or None)", self.window)
         check_share("budget", self.budget)
+        check_share("duty", self.duty)
         if self.search not in SEARCHES:
             raise InputError(f"no search {self.search!r}; valid: {', '.join(SEARCHES)}")
         if self.start not in STARTS:
@@ -87,64 +92,61 @@ class QueryMesh(Measured):
     # State ----------------------------------------------------------------------------------
 
     def begin(self, start: Mesh | None) -> None:
-        super().begin(start)
-        count = len(self.query)
-        self._sample = Reservoir(len(self.query.attributes), count, self.sample, self.seed)
-        self._cold = COLD_ROWS
-        self._to_profile = 0 if start else COLD_ROWS + self.first_rows
-        self._allowance = self._extra = 0.0
-        self._looks = [round(share * self.sample) for share in EARLY] + [self.sample]
+        stage = AGreedy(p="auto", window=WINDOW, budget=self.budget, first_rows=self.first_rows)
+        self._single = stage.bind(self.query, start)  # one route for all rows
+        self._mesh = start if start and start.classifier else None  # in use, if any
+        self._sample = self._reservoir()
+        self._allowance = Allowance(self.budget, self.duty)
+        self._looks = [round(share * self.sample) for share in (*EARLY, 1.0)]
+        self._thought: Thought | None = None
+        self._thoughts = 0
         self._test = KeepOrDrop()
-        self._candidate = self._kept = self._single = Mesh.single(self.query, self.query.written())
+        self._candidate: Mesh | None = None
+        self._trying: Mesh | None = None  # the plan of a trial's slice
         self._routing = RoutingCost()
-        self._mesh = start or self._single
-        self._everything = Sampling.everything(count, 0.0).extra
+        self._extra = 0.0  # seconds to evaluate a sampled row by all that would not see it
+        self._cost = 0.0  # seconds per row
+        self._rows = 0
+
+    def _reservoir(self) -> Reservoir:
+        return Reservoir(len(self.query.attributes), len(self.query), self.sample, self.seed)
+
+    # What to do next ------------------------------------------------------------------------
 
     def plan(self) -> Mesh:
-        return self._mesh
+        return self._trying or self.learned()
 
     def learned(self) -> Mesh:
         """The plan without what a trial changes for its time."""
-        return self._kept if self._test.trial is not None else self._mesh
+        return self._mesh or self._single.plan()
 
     def sampling(self) -> Sampling:
-        if len(self.query) < 2:
-            return Sampling()
-        if self._to_profile:
-            return Sampling.everything(len(self.query), 1.0, self._cold or self._to_profile)
+        first = self._single.sampling()
+        if len(self.query) < 2 or self._single.beginning:
+            return first
         if self._test.trial is not None:
             return Sampling(rows=self._test.trial.slice_rows)
-        rows = self._cold or max(LEAST_SLICE, self._rows // SLICES)
-        return Sampling(self._rate(rows), self._everything, rows)
-
-    def _rate(self, rows: int) -> float:
-        """Share of the rows to sample: what is affordable, while the sample has room."""
-        room = self.sample - len(self._sample)
-        if room <= 0 or self._extra <= 0:
-            return 0.0
-        affordable = (self._allowance + CREDIT_ROWS * self._extra) / self._extra
-        return float(np.clip(min(affordable, room) / rows, 0.0, 1.0))
+        eager = bool(self._looks) and self.query.attributes
+        rows = max(LEAST_SLICE, self._rows // SLICES) if eager else None
+        usual = min(rows or self._single.slice_rows, self._single.slice_rows)
+        return Sampling(self._allowance.rate(usual, self._extra), first.extra, rows)
 
     # What is learned ------------------------------------------------------------------------
 
     def observe(self, feedback: Feedback) -> tuple[Event, ...]:
         if not feedback.rows or len(self.query) < 2:
             return ()
-        self.measure(feedback)
-        self._costs = self.cautious_costs()
+        self._rows += feedback.rows
+        switched = self._single.observe(feedback)
         self._collect(feedback)
         self._pay(feedback)
-        self._cold = max(0, self._cold - feedback.rows)
-        if self._mesh.classifier is not None:
-            self._routing.update(feedback.rows, feedback.routing)
-        if self._to_profile:
-            self._to_profile = max(0, self._to_profile - feedback.rows)
-            return () if self._to_profile else self._look()
+        if self._mesh is not None or self._trying is not None:
+            switched = ()  # A-Greedy's order is kept for the day when one route is better again
+        if self._single.beginning:
+            return switched
         if self._test.trial is not None:
-            return self._try(self._test.trial, feedback)
-        if self._looks and len(self._sample) >= self._looks[0]:
-            return self._look()
-        return ()
+            return (*switched, *self._try(self._test.trial, feedback))
+        return (*switched, *self._think())
 
     def _collect(self, feedback: Feedback) -> None:
         rows = feedback.profiled
@@ -152,52 +154,67 @@ class QueryMesh(Measured):
             return
         columns = [feedback.values(a.name)[rows] for a in self.query.attributes]
         values = np.column_stack(columns) if columns else np.zeros((len(rows), 0))
-        times = np.tile(self._costs, (len(rows), 1))
+        times = np.tile(self._single.costs(), (len(rows), 1))
         self._sample.update(values, feedback.dropped, times)
 
     def _pay(self, feedback: Feedback) -> None:
-        """Sampling is paid from a share of the time that the operators took."""
-        if self._cold:  # what they cost is not known yet
-            return
-        work, extra = self.work(feedback), np.zeros(len(self.query))
+        costs, work = self._costs(), self._single.work(feedback)
+        extra = np.zeros(len(self.query))
         for call in feedback.calls:
             extra[call.operator] += call.extra
-        useful = float(work @ self._costs)
-        self._extra = max(float(self._costs.sum()) - useful, 0.0)
-        self._allowance += self.budget * useful * feedback.rows - float(extra @ self._costs)
+        self._cost = float(work @ costs)
+        self._extra = max(float(costs.sum()) - self._cost, 0.0)
+        if self.plan().classifier is not None:
+            self._routing.update(feedback.rows, feedback.routing)
+        self._allowance.pay(feedback.learning)
+        if not self._single.beginning:
+            self._allowance.earn(self._cost * feedback.rows, float(extra @ costs), feedback.spent)
 
-    def _look(self) -> tuple[Event, ...]:
-        """Is there a better order, or a mesh, by the sample so far?"""
-        self._looks = [size for size in self._looks if size > len(self._sample)]
-        order = greedy_order(self._sample.bits, self._costs, self.query)
-        events = self._follow(order)
-        settings = Settings(
-            self.condensed, self.search, self.start, Stop(iterations=self.iterations), self.seed
-        )
-        overhead = self.fixed_cost() / len(self.query) / max(self.slice_rows, 1.0)
-        solution = optimise(
-            self._sample, self.query, self._costs, settings, CLASSIFYING, overhead
-        )
-        candidate = self._windowed(solution.mesh)
-        if self._expected(candidate) < (1 - WORTH_TRYING) * self._expected(self._mesh):
-            self._candidate, self._kept = candidate, self._mesh
-            self._mesh = self._test.begin(candidate, self._kept)
-        return events
+    def _costs(self) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+        return self._single.cautious_costs()
 
-    def _expected(self, mesh: Mesh) -> float:
-        """Seconds that the sampled rows would take under a plan."""
-        bits = self._sample.bits
-        routes = np.zeros(len(bits), np.int64)
+    # A mesh is looked for -------------------------------------------------------------------
+
+    def _think(self) -> tuple[Event, ...]:
+        """Is there a better mesh by the sample so far? A little at a time."""
+        if self._thought is None:
+            if not self._looks or len(self._sample) < self._looks[0] or not self.query.attributes:
+                return ()
+            self._looks = [size for size in self._looks if size > len(self._sample)]
+            self._thought = self._look()
+        steps = self._allowance.steps(self._cost, first=self._thoughts < len(EARLY) + 1)
+        taken = 0
+        while taken < steps and self._thought.solution is None:
+            self._thought.step()
+            taken += 1
+        self._allowance.thought(taken)
+        if self._thought.solution is None:
+            return ()
+        mesh, self._thought = self._thought.solution.mesh, None
+        self._thoughts += 1
+        return self._propose(self._windowed(mesh))
+
+    def _look(self) -> Thought:
+        stop = Stop(iterations=self.iterations)
+        settings = Settings(self.condensed, self.search, self.start, stop, self.seed)
+        overhead = self._single.fixed_cost() / len(self.query) / max(self._single.slice_rows, 1.0)
+        classifying = self._routing.get(self._single.slice_rows)
+        sample = self._sample.copy()
+        return Thought(sample, self.query, self._costs(), settings, classifying, overhead)
+
+    def _propose(self, mesh: Mesh) -> tuple[Event, ...]:
+        """Try a mesh if the sample expects it to be better than the plan in force."""
+        now = expected(self.learned(), self._sample, self._costs())
+        then = expected(mesh, self._sample, self._costs())
         if mesh.classifier is not None:
-            names = [attribute.name for attribute in self.query.attributes]
-            columns = dict(zip(names, self._sample.values.T, strict=True))
-            random = np.random.default_rng(self.seed)
-            routes = mesh.classifier.classify(columns.__getitem__, len(bits), random).routes
-        cost = 0.0
-        for place, route in enumerate(mesh.routes):
-            rows = bits[routes == place]
-            cost += len(rows) * order_cost(rows, self._costs, route.indexes)
-        return cost
+            then += self._routing.get(self._single.slice_rows)
+        if then >= (1 - WORTH_TRYING) * now:
+            if not self._looks:
+                self._allowance.bore()
+            return ()
+        self._candidate = mesh
+        self._trying = self._test.begin(mesh, self.learned())
+        return ()
 
     def _windowed(self, mesh: Mesh) -> Mesh:
         if self.window is None or mesh.classifier is None:
@@ -205,28 +222,29 @@ class QueryMesh(Measured):
         alike = Windowed(mesh.classifier, self.window)
         return Mesh(mesh.query, mesh.routes, mesh.figures, alike)
 
-    def _follow(self, order: tuple[int, ...]) -> tuple[Event, ...]:
-        """Take another single route if the sample expects it to be better."""
-        bits, before = self._sample.bits, self._single.routes[0].indexes
-        now, then = (order_cost(bits, self._costs, o) for o in (before, order))
-        if then > (1 - GAIN) * now:
-            return ()
-        self._single = Mesh.single(self.query, self.names(order))
-        if self._mesh.classifier is not None:
-            return ()
-        self._mesh = self._single
-        return (Event("switch", self._rows, self.names(before), self.names(order), now, then),)
-
     def _try(self, trial: Trial, feedback: Feedback) -> tuple[Event, ...]:
-        charge = self._routing.get(self.slice_rows)
-        trial.update(feedback.rows, self.work(feedback), self._costs, charge)
+        costs = self._costs()
+        charge = self._routing.get(self._single.slice_rows)
+        trial.update(feedback.rows, self._single.work(feedback), costs, charge)
         if trial.kept is None:
-            self._mesh = self._test.next_mesh(trial)
+            self._trying = self._test.next_mesh(trial)
             return ()
-        measured = trial.without.mean(self._costs), trial.with_it.mean(self._costs)
+        measured = trial.without.mean(costs), trial.with_it.mean(costs)
         self._test.close(trial, self._rows)
-        self._mesh = self._candidate if trial.kept else self._kept
-        classifier = self._candidate.classifier
-        told = ", ".join(classifier.attributes) if classifier else ""
-        kind = "keep" if trial.kept else "drop"
-        return (Event(kind, self._rows, (), (), *measured, attribute=told),)
+        mesh, self._candidate, self._trying = self._candidate, None, None
+        assert mesh is not None
+        before = self.learned().routes[0].order
+        if trial.kept:
+            self._mesh = mesh if mesh.classifier is not None else None
+        told = ", ".join(mesh.classifier.attributes) if mesh.classifier else ""
+        return (
+            Event(
+                "upgrade" if trial.kept else "revert",
+                self._rows,
+                before,
+                mesh.routes[0].order,
+                *measured,
+                attribute=told,
+                routes=len(mesh.routes),
+            ),
+        )
