@@ -130,6 +130,8 @@ class Fabric:
             ran - begin,
             self._learning,
             batch,
+            classified.cells,
+            classified.routes,
         )
         events = self.learner.observe(feedback)
         end = self.clock()

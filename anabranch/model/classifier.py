@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 from typing import Any, ClassVar
@@ -20,10 +20,14 @@ Values = Callable[[str], Floats]  # an attribute's name -> its values
 
 @dataclass(frozen=True)
 class Classified:
-    """A route for each row, and the partitions that it was found by, one array per partition."""
+    """A route for each row, the cell that it was found by, and the partitions that make the cell.
+
+    Rows of one cell always take the same route.
+    """
 
     routes: Codes
-    codes: tuple[Codes, ...] = ()
+    codes: tuple[Codes, ...] = ()  # one array per partition
+    cells: Codes = field(default_factory=lambda: np.zeros(0, np.int64))
 
 
 @dataclass(frozen=True)
@@ -41,8 +45,8 @@ class Classifier(ABC):
     def classify(self, values: Values, rows: int, random: np.random.Generator) -> Classified:
         """The route of each row."""
 
-    def cells(self, values: Values, rows: int) -> Codes:
-        """A number per row; rows with the same number always take the same route."""
+    def routes_of(self, cells: Sequence[int]) -> Codes:
+        """The routes of cells."""
         raise NotImplementedError(f"a {self.kind} has no cells")
 
     def labelled(self, routes: Mapping[int, int]) -> "Classifier":
@@ -145,14 +149,9 @@ class Cells(Classifier):
         dense[known] = routes
         return dense
 
-    def cells(self, values: Values, rows: int) -> Codes:
-        return self._cells(self._codes(values), rows)
-
-    def _codes(self, values: Values) -> tuple[Codes, ...]:
-        return tuple(p.code([values(a) for a in p.attributes]) for p in self.partitions)
-
-    def _cells(self, codes: tuple[Codes, ...], rows: int) -> Codes:
-        return combine(codes, [p.size for p in self.partitions], rows)
+    def routes_of(self, cells: Sequence[int]) -> Codes:
+        table = dict(self.table)
+        return np.array([table.get(cell, 0) for cell in cells], np.int64)
 
     def labelled(self, routes: Mapping[int, int]) -> "Cells":
         table = {**dict(self.table), **routes}
@@ -160,15 +159,15 @@ class Cells(Classifier):
         return Cells(self.partitions, entries, self.pairings)
 
     def classify(self, values: Values, rows: int, random: np.random.Generator) -> Classified:
-        codes = self._codes(values)
-        cells = self._cells(codes, rows)
+        codes = tuple(p.code([values(a) for a in p.attributes]) for p in self.partitions)
+        cells = combine(codes, [p.size for p in self.partitions], rows)
         if self._dense is not None:
-            return Classified(self._dense[cells], codes)
+            return Classified(self._dense[cells], codes, cells)
         known, routes = self._lookup
         if not len(known):
-            return Classified(np.zeros(rows, np.int64), codes)
+            return Classified(np.zeros(rows, np.int64), codes, cells)
         place = np.minimum(np.searchsorted(known, cells), len(known) - 1)
-        return Classified(np.where(known[place] == cells, routes[place], 0), codes)
+        return Classified(np.where(known[place] == cells, routes[place], 0), codes, cells)
 
     def check_routes(self, count: int) -> None:
         if not all(0 <= route < count for _, route in self.table):

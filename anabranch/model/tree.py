@@ -205,7 +205,8 @@ class Tree(Classifier):
     def _routes(self) -> Codes:
         return np.array([leaf.route for leaf in self._leaves])
 
-    def cells(self, values: Values, rows: int) -> Codes:
+    def _cells(self, values: Values, rows: int) -> Codes:
+        """The leaf of each row."""
         codes = {name: axis.code(values(name)) for name, axis in self.axes.items()}
         if self._table is None:
             return self._walk(codes, rows)
@@ -213,6 +214,9 @@ class Tree(Classifier):
         for name, axis in self.axes.items():
             cells = cells * axis.size + codes[name]
         return np.asarray(self._table[cells])
+
+    def routes_of(self, cells: Sequence[int]) -> Codes:
+        return self._routes[list(cells)]
 
     def labelled(self, routes: Mapping[int, int]) -> "Tree":
         """The tree with other routes at these leaves; what it asks stays."""
@@ -227,7 +231,8 @@ class Tree(Classifier):
 
     def classify(self, values: Values, rows: int, random: np.random.Generator) -> Classified:
         del random
-        return Classified(self._routes[self.cells(values, rows)])
+        leaves = self._cells(values, rows)
+        return Classified(self._routes[leaves], cells=leaves)
 
     def check_routes(self, count: int) -> None:
         if not all(0 <= leaf.route < count for leaf in self._leaves):

@@ -1,6 +1,6 @@
 """One row speaks for its window (Query Mesh, Section 5.1)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -38,12 +38,11 @@ class Windowed(Classifier):
     def classify(self, values: Values, rows: int, random: np.random.Generator) -> Classified:
         first = -(-rows // self.rows)
         told = self.inner.classify(lambda name: values(name)[:: self.rows], first, random)
-        return Classified(np.repeat(told.routes, self.rows)[:rows])
+        spread = [np.repeat(told_of, self.rows)[:rows] for told_of in (told.routes, told.cells)]
+        return Classified(spread[0], cells=spread[1])
 
-    def cells(self, values: Values, rows: int) -> Codes:
-        first = -(-rows // self.rows)
-        told = self.inner.cells(lambda name: values(name)[:: self.rows], first)
-        return np.repeat(told, self.rows)[:rows]
+    def routes_of(self, cells: Sequence[int]) -> Codes:
+        return self.inner.routes_of(cells)
 
     def labelled(self, routes: Mapping[int, int]) -> "Windowed":
         return Windowed(self.inner.labelled(routes), self.rows)

@@ -75,7 +75,8 @@ class Feedback:
     the operator drop it? `passed` likewise. Operators that were not evaluated on a row have False
     in both. `profiled` are the profiled rows' places in the slice, `visits` the rows of each call,
     `values` gives the slice's values of an attribute, `codes` the partitions that the rows were
-    classified by. `routing` are the seconds that this took, `spent` those of the whole slice, and
+    classified by, `cells` these taken together and `routes` the route of each row (empty where all
+    rows take one). `routing` are the seconds that this took, `spent` those of the whole slice, and
     `learning` those that the last `observe` took. `batch` are the rows of the batch that the slice
     is part of.
     """
@@ -93,6 +94,8 @@ class Feedback:
     spent: float = 0.0
     learning: float = 0.0
     batch: int = 0
+    cells: Rows = field(default_factory=lambda: NO_ROWS)
+    routes: Rows = field(default_factory=lambda: NO_ROWS)
 
 
 @dataclass(frozen=True)
@@ -118,6 +121,7 @@ class Event:
     attribute: str = ""
     gain: float | None = None
     routes: int = 0
+    repair: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)

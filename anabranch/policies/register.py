@@ -116,6 +116,11 @@ class Register:
         self._told = self._paired = None
 
     @property
+    def seen(self) -> int:
+        """Rows added in all."""
+        return self._seen
+
+    @property
     def kept(self) -> int:
         """Rows kept with their values."""
         return len(self._values)

@@ -76,6 +76,7 @@ class Trial:
     clear: bool = False  # whether the difference is beyond doubt
     doubt: float = DOUBT
     audit: bool = False  # of pairs in use, not of new ones
+    most_rows: int = MOST_ROWS
 
     @property
     def turn(self) -> str:
@@ -103,5 +104,5 @@ class Trial:
         self.saved = self.without.mean(costs) - self.with_it.mean(costs) - charge
         error = np.sqrt(self.with_it.error(costs) + self.without.error(costs))
         self.clear = bool(abs(self.saved) > CLEAR * error)
-        if self.clear or self.without.total >= MOST_ROWS:
+        if self.clear or self.without.total >= self.most_rows:
             self.kept = bool(self.saved > self.doubt * error)

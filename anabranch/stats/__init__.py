@@ -1,5 +1,6 @@
 """Small mergeable statistics: update, get, merge."""
 
+from anabranch.stats.cell_tally import CellTally
 from anabranch.stats.cost_fit import CostFit
 from anabranch.stats.in_out import InOut
 from anabranch.stats.matrix_view import MatrixView
@@ -11,6 +12,7 @@ from anabranch.stats.routing_cost import RoutingCost
 from anabranch.stats.selectivity import Selectivity
 
 __all__ = [
+    "CellTally",
     "CostFit",
     "InOut",
     "MatrixView",

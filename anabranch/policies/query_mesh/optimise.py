@@ -6,6 +6,7 @@ agree in all others form a cell.
 
 from collections.abc import Generator
 from dataclasses import dataclass, field
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,8 @@ Rows = NDArray[np.int64]
 THRESHOLD = 0.001
 # Cells told apart at most; rows of others take the main route.
 MOST_CELLS = 256
+# Sampled rows per cell, on average, for attributes to be used together.
+ROWS_PER_CELL = 8
 # Parts of the sample: a route is chosen by the others and costed by its own.
 FOLDS = 2
 # Standard errors by which a route of its own must be better for a subset.
@@ -58,6 +61,7 @@ class Solution:
     single: float
     tuples: int
     trace: tuple[tuple[int, float], ...] = ()
+    partitions: tuple[Partition, ...] = ()  # of the attributes that tell something
 
     @property
     def saving(self) -> float:
@@ -91,8 +95,10 @@ class Thought:
         settings: Settings = QUICK,
         classifying: float = 0.0,
         overhead: float = 0.0,
+        register: Register | None = None,
     ) -> None:
         self._sample, self._query, self._costs = sample, query, costs
+        self._register = register
         self._settings = settings
         self._classifying, self._overhead = classifying, overhead
         self._steps = self._think()
@@ -109,7 +115,7 @@ class Thought:
         sample, query, settings = self._sample, self._query, self._settings
         if not len(sample):
             return Solution(Mesh.single(query, query.written()), 0.0, 0.0, 0)
-        partitions = yield from _telling(sample, query, self._costs)
+        partitions = yield from self._telling()
         cells = cells_of(sample, query, partitions)
         tuples = condense(sample.bits, cells, settings.condensed, self._costs)
         yield
@@ -124,22 +130,36 @@ class Thought:
             yield
         whole = costing.total(configuration([range(len(training))]))
         mesh = _mesh(query, partitions, cells, tuples, costing.routes(search.best))
-        return Solution(mesh, search.best_cost, whole, len(training), tuple(search.trace))
+        trace = tuple(search.trace)
+        return Solution(mesh, search.best_cost, whole, len(training), trace, partitions)
+
+    def _telling(self) -> Generator[None, None, tuple[Partition, ...]]:
+        """Partitions of the attributes, or pairs of them, that tell something about an operator."""
+        sample, query = self._sample, self._query
+        register = self._register
+        if register is None:
+            register = Register(query.attributes, len(query), None)
+            register.update(sample.values, ~sample.bits, np.ones(sample.bits.shape, bool))
+            yield
+        known = Knowledge(query, register, alpha=0.999)
+        known.costs = self._costs
+        known.begin_overall()
+        found = Judge(known, THRESHOLD, together=True).search(range(len(query)))
+        yield
+        best = sorted((b for b in found.values() if b is not None), key=lambda b: -b.ratio)
+        return _few(tuple(dict.fromkeys(b.partition for b in best)), sample, query)
 
 
-def _telling(
-    sample: Reservoir, query: Query, costs: Floats
-) -> Generator[None, None, tuple[Partition, ...]]:
-    """Partitions of the attributes, or pairs of them, that tell something about some operator."""
-    register = Register(query.attributes, len(query), None)
-    register.update(sample.values, ~sample.bits, np.ones(sample.bits.shape, bool))
-    yield
-    known = Knowledge(query, register, alpha=0.999)
-    known.costs = costs
-    known.begin_overall()
-    found = Judge(known, THRESHOLD, together=True).search(range(len(query)))
-    yield
-    return tuple(dict.fromkeys(best.partition for best in found.values() if best is not None))
+def _few(
+    partitions: tuple[Partition, ...], sample: Reservoir, query: Query
+) -> tuple[Partition, ...]:
+    """The first of these, as many as the sample can fill with rows."""
+    for count in range(len(partitions), 1, -1):
+        if prod(p.size for p in partitions[:count]) < 2**62:
+            cells = cells_of(sample, query, partitions[:count])
+            if len(np.unique(cells)) * ROWS_PER_CELL <= len(sample):
+                return partitions[:count]
+    return partitions[:1]
 
 
 def cells_of(sample: Reservoir, query: Query, partitions: tuple[Partition, ...]) -> Rows:

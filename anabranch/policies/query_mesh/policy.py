@@ -5,22 +5,24 @@ Optimization, 2012. The first stage runs one route, A-Greedy's, and samples; fro
 search finds a mesh, which is used if it is measurably cheaper (plan staging, Section 4.2).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from anabranch.model import InputError, Mesh, Windowed
+from anabranch.model import Cells, Classifier, InputError, Mesh, Windowed
 from anabranch.policies.agreedy import AGreedy
 from anabranch.policies.base import Event, Feedback, Policy, Sampling
 from anabranch.policies.keep_or_drop import KeepOrDrop
 from anabranch.policies.measured import check_rows, check_share
 from anabranch.policies.query_mesh.allowance import Allowance
-from anabranch.policies.query_mesh.optimise import Settings, Thought
+from anabranch.policies.query_mesh.optimise import Settings, Solution, Thought
+from anabranch.policies.query_mesh.refine import Refinement
 from anabranch.policies.query_mesh.repair import expected
 from anabranch.policies.query_mesh.search import SEARCHES, Stop
 from anabranch.policies.query_mesh.starts import STARTS
-from anabranch.policies.trial import Trial
+from anabranch.policies.register import Register
+from anabranch.policies.trial import DOUBT, MOST_ROWS, Trial
 from anabranch.stats import Reservoir, RoutingCost
 
 # Shares of the sample at which a mesh is looked for, before the sample is complete.
@@ -29,8 +31,26 @@ EARLY = (0.15, 0.4)
 WORTH_TRYING = 0.01
 # While there is news to expect, a slice has at most this part of the rows since the start.
 SLICES, LEAST_SLICE = 3, 150
+# What all rows tell is looked at when there are this factor of rows, or so many more. A refined
+# mesh must be expected to save this share.
+REFINE_GROWTH, REFINE_ROWS, GAIN = 1.4, 20_000, 0.005
+# Rows of a slice that are looked at though it costs no evaluation, and slices where that is done.
+FREE_ROWS, FREE_SLICES = 1_000, 32
+# Rows for which cells are counted before a mesh is known to pay.
+SCOUT_ROWS = 30_000
+# The less a mesh is expected to save, the longer the trial: by the spread of a row's cost.
+SPREAD, LONGEST_TRIAL = 1.5, 20_000
 # A-Greedy's profile window: see the registry.
 WINDOW = 250
+
+
+@dataclass
+class Proposal:
+    """A mesh on trial, how it was found, and the tallies of its cells."""
+
+    mesh: Mesh
+    repair: str
+    refinement: Refinement
 
 
 @dataclass
@@ -97,12 +117,18 @@ class QueryMesh(Policy):
         self._mesh = start if start and start.classifier else None  # in use, if any
         self._sample = self._reservoir()
         self._allowance = Allowance(self.budget, self.duty)
+        self._register = Register(self.query.attributes, len(self.query), None)
         self._looks = [round(share * self.sample) for share in (*EARLY, 1.0)]
+        self._curious = FREE_SLICES  # slices in which rows are looked at that cost nothing more
+        self._look_at = FREE_ROWS  # rows looked at, with or without cost
+        self._free = False  # whether the rows looked at now cost nothing more
         self._thought: Thought | None = None
         self._thoughts = 0
         self._test = KeepOrDrop()
-        self._candidate: Mesh | None = None
-        self._trying: Mesh | None = None  # the plan of a trial's slice
+        self._proposal: Proposal | None = None  # on trial
+        self._refinement: Refinement | None = None  # of the classifier in force
+        self._refine_at = 0
+        self._scout_until = 0  # until then rows are classified only to count them
         self._routing = RoutingCost()
         self._extra = 0.0  # seconds to evaluate a sampled row by all that would not see it
         self._cost = 0.0  # seconds per row
@@ -114,7 +140,11 @@ class QueryMesh(Policy):
     # What to do next ------------------------------------------------------------------------
 
     def plan(self) -> Mesh:
-        return self._trying or self.learned()
+        if self._test.trial is not None:
+            return self._test.next_mesh(self._test.trial)
+        if self._mesh is None and self._refinement is not None:
+            return replace(self._single.plan(), classifier=self._refinement.mesh.classifier)
+        return self.learned()
 
     def learned(self) -> Mesh:
         """The plan without what a trial changes for its time."""
@@ -129,6 +159,8 @@ class QueryMesh(Policy):
         eager = bool(self._looks) and self.query.attributes
         rows = max(LEAST_SLICE, self._rows // SLICES) if eager else None
         usual = min(rows or self._single.slice_rows, self._single.slice_rows)
+        if self._free:
+            return Sampling(min(FREE_ROWS / usual, 1.0), None, rows)
         return Sampling(self._allowance.rate(usual, self._extra), first.extra, rows)
 
     # What is learned ------------------------------------------------------------------------
@@ -137,10 +169,11 @@ class QueryMesh(Policy):
         if not feedback.rows or len(self.query) < 2:
             return ()
         self._rows += feedback.rows
+        self._tally(feedback)
         switched = self._single.observe(feedback)
         self._collect(feedback)
         self._pay(feedback)
-        if self._mesh is not None or self._trying is not None:
+        if self._mesh is not None or self._proposal is not None:
             switched = ()  # A-Greedy's order is kept for the day when one route is better again
         if self._single.beginning:
             return switched
@@ -148,14 +181,29 @@ class QueryMesh(Policy):
             return (*switched, *self._try(self._test.trial, feedback))
         return (*switched, *self._think())
 
+    def _tally(self, feedback: Feedback) -> None:
+        """Count rows by the cells that they were classified by."""
+        trial, proposal = self._test.trial, self._proposal
+        refinement = self._refinement
+        if trial is not None and proposal is not None and trial.turn == "with":
+            refinement = proposal.refinement
+        if refinement is not None:
+            refinement.update(feedback)
+
     def _collect(self, feedback: Feedback) -> None:
         rows = feedback.profiled
         if not len(rows):
             return
         columns = [feedback.values(a.name)[rows] for a in self.query.attributes]
         values = np.column_stack(columns) if columns else np.zeros((len(rows), 0))
-        times = np.tile(self._single.costs(), (len(rows), 1))
-        self._sample.update(values, feedback.dropped, times)
+        self._register.update(values, feedback.passed, feedback.passed | feedback.dropped)
+        if self._free:
+            self._curious -= 1
+        else:
+            times = np.tile(self._single.costs(), (len(rows), 1))
+            self._sample.update(values, feedback.dropped, times)
+        nothing = self._mesh is None and self._refinement is None and not self._single.beginning
+        self._free = not self._free and nothing and self._curious > 0
 
     def _pay(self, feedback: Feedback) -> None:
         costs, work = self._costs(), self._single.work(feedback)
@@ -164,7 +212,7 @@ class QueryMesh(Policy):
             extra[call.operator] += call.extra
         self._cost = float(work @ costs)
         self._extra = max(float(costs.sum()) - self._cost, 0.0)
-        if self.plan().classifier is not None:
+        if len(feedback.cells):
             self._routing.update(feedback.rows, feedback.routing)
         self._allowance.pay(feedback.learning)
         if not self._single.beginning:
@@ -177,11 +225,12 @@ class QueryMesh(Policy):
 
     def _think(self) -> tuple[Event, ...]:
         """Is there a better mesh by the sample so far? A little at a time."""
-        if self._thought is None:
-            if not self._looks or len(self._sample) < self._looks[0] or not self.query.attributes:
-                return ()
+        if self._thought is None and self._due():
             self._looks = [size for size in self._looks if size > len(self._sample)]
+            self._look_at = max(self._look_at, 2 * self._register.seen)
             self._thought = self._look()
+        if self._thought is None:
+            return self._refine()
         steps = self._allowance.steps(self._cost, first=self._thoughts < len(EARLY) + 1)
         taken = 0
         while taken < steps and self._thought.solution is None:
@@ -190,9 +239,17 @@ class QueryMesh(Policy):
         self._allowance.thought(taken)
         if self._thought.solution is None:
             return ()
-        mesh, self._thought = self._thought.solution.mesh, None
+        solution, self._thought = self._thought.solution, None
         self._thoughts += 1
-        return self._propose(self._windowed(mesh))
+        return self._consider(solution)
+
+    def _due(self) -> bool:
+        """Whether enough was sampled, or looked at, since a mesh was looked for."""
+        if not self.query.attributes:
+            return False
+        sampled = bool(self._looks) and len(self._sample) >= self._looks[0]
+        nothing = self._mesh is None and self._refinement is None
+        return sampled or (nothing and self._register.seen >= self._look_at)
 
     def _look(self) -> Thought:
         stop = Stop(iterations=self.iterations)
@@ -200,43 +257,89 @@ class QueryMesh(Policy):
         overhead = self._single.fixed_cost() / len(self.query) / max(self._single.slice_rows, 1.0)
         classifying = self._routing.get(self._single.slice_rows)
         sample = self._sample.copy()
-        return Thought(sample, self.query, self._costs(), settings, classifying, overhead)
+        return Thought(
+            sample, self.query, self._costs(), settings, classifying, overhead, self._register
+        )
 
-    def _propose(self, mesh: Mesh) -> tuple[Event, ...]:
+    def _consider(self, solution: Solution) -> tuple[Event, ...]:
         """Try a mesh if the sample expects it to be better than the plan in force."""
+        if solution.mesh.classifier is not None and self._promises(solution.mesh):
+            mesh = self._windowed(solution.mesh)
+            self._propose(Proposal(mesh, "re-train", Refinement.of(mesh, self._sample)))
+        elif self._mesh is None and solution.partitions:
+            self._scout(solution)
+        elif not self._looks:
+            self._allowance.bore()
+        return ()
+
+    def _promises(self, mesh: Mesh) -> bool:
+        """Whether the sample expects a mesh to be better than the plan in force."""
         now = expected(self.learned(), self._sample, self._costs())
         then = expected(mesh, self._sample, self._costs())
-        if mesh.classifier is not None:
+        if self._mesh is None:
             then += self._routing.get(self._single.slice_rows)
-        if then >= (1 - WORTH_TRYING) * now:
-            if not self._looks:
-                self._allowance.bore()
+        return then < (1 - WORTH_TRYING) * now
+
+    def _propose(self, proposal: Proposal, gain: float = 1.0, doubt: float = DOUBT) -> None:
+        self._proposal = proposal
+        self._test.begin(proposal.mesh, self.learned())
+        assert self._test.trial is not None
+        self._test.trial.doubt = doubt
+        self._test.trial.most_rows = int(np.clip((SPREAD / gain) ** 2, MOST_ROWS, LONGEST_TRIAL))
+
+    def _scout(self, solution: Solution) -> None:
+        """No mesh pays by the sample, but attributes tell something: count rows by them."""
+        cells = Cells(solution.partitions, ())
+        mesh = replace(self._single.plan(), classifier=self._windowed_classifier(cells))
+        self._refinement = Refinement.of(mesh, self._sample)
+        self._refine_at = 2 * self._rows
+        self._scout_until = self._rows + SCOUT_ROWS
+
+    def _refine(self) -> tuple[Event, ...]:
+        """Are there better routes by what all rows told of their cells?"""
+        if self._refinement is None or self._rows < self._refine_at:
             return ()
-        self._candidate = mesh
-        self._trying = self._test.begin(mesh, self.learned())
+        self._refine_at = min(round(REFINE_GROWTH * self._rows), self._rows + REFINE_ROWS)
+        self._refinement.mesh = self.plan()
+        costs, slice_rows = self._costs(), self._single.slice_rows
+        overhead = self._single.fixed_cost() / len(self.query) / max(slice_rows, 1.0)
+        mesh, gain = self._refinement.refined(costs, overhead)
+        if self._mesh is None:
+            gain -= self._routing.get(slice_rows) / max(self._cost, 1e-12)
+        if gain >= GAIN:
+            self._propose(Proposal(mesh, "re-order", self._refinement), gain, doubt=0.0)
+        elif self._mesh is None and self._rows >= self._scout_until:
+            self._refinement = None
         return ()
 
     def _windowed(self, mesh: Mesh) -> Mesh:
-        if self.window is None or mesh.classifier is None:
+        if mesh.classifier is None:
             return mesh
-        alike = Windowed(mesh.classifier, self.window)
-        return Mesh(mesh.query, mesh.routes, mesh.figures, alike)
+        return replace(mesh, classifier=self._windowed_classifier(mesh.classifier))
+
+    def _windowed_classifier(self, classifier: Classifier) -> Classifier:
+        return classifier if self.window is None else Windowed(classifier, self.window)
 
     def _try(self, trial: Trial, feedback: Feedback) -> tuple[Event, ...]:
-        costs = self._costs()
-        charge = self._routing.get(self._single.slice_rows)
+        costs, proposal = self._costs(), self._proposal
+        assert proposal is not None
+        charge = self._routing.get(self._single.slice_rows) if self._mesh is None else 0.0
         trial.update(feedback.rows, self._single.work(feedback), costs, charge)
         if trial.kept is None:
-            self._trying = self._test.next_mesh(trial)
             return ()
         measured = trial.without.mean(costs), trial.with_it.mean(costs)
+        before, mesh = self.learned().routes[0].order, proposal.mesh
         self._test.close(trial, self._rows)
-        mesh, self._candidate, self._trying = self._candidate, None, None
-        assert mesh is not None
-        before = self.learned().routes[0].order
+        self._proposal = None
         if trial.kept:
-            self._mesh = mesh if mesh.classifier is not None else None
-        told = ", ".join(mesh.classifier.attributes) if mesh.classifier else ""
+            several = len(mesh.routes) > 1
+            self._mesh = mesh if several else None
+            self._refinement = proposal.refinement if several else None
+            self._refine_at = self._rows + LEAST_SLICE * 10
+        elif proposal.refinement is self._refinement:
+            self._refine_at = 2 * self._rows
+        assert mesh.classifier is not None
+        told = ", ".join(mesh.classifier.attributes)
         return (
             Event(
                 "upgrade" if trial.kept else "revert",
@@ -246,5 +349,6 @@ class QueryMesh(Policy):
                 *measured,
                 attribute=told,
                 routes=len(mesh.routes),
+                repair=proposal.repair,
             ),
         )

@@ -4,21 +4,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.cost import order_cost
-from anabranch.model import Mesh
+from anabranch.model import Mesh, Query
+from anabranch.model.classifier import Values
 from anabranch.policies.base import Rows
 from anabranch.stats import Reservoir
 
 Floats = NDArray[np.float64]
 
 
+def columns_of(query: Query, sample: Reservoir) -> Values:
+    """The sampled values of an attribute, by its name."""
+    names = [attribute.name for attribute in query.attributes]
+    return dict(zip(names, sample.values.T, strict=True)).__getitem__
+
+
 def routes_of(mesh: Mesh, sample: Reservoir) -> Rows:
     """The route of each sampled row."""
     if mesh.classifier is None:
         return np.zeros(len(sample), np.int64)
-    names = [attribute.name for attribute in mesh.query.attributes]
-    columns = dict(zip(names, sample.values.T, strict=True))
     random = np.random.default_rng(0)
-    return mesh.classifier.classify(columns.__getitem__, len(sample), random).routes
+    return mesh.classifier.classify(columns_of(mesh.query, sample), len(sample), random).routes
 
 
 def expected(mesh: Mesh, sample: Reservoir, costs: Floats) -> float:
