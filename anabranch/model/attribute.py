@@ -52,6 +52,11 @@ class Partition(ABC):
 
     @property
     @abstractmethod
+    def singles(self) -> tuple["SinglePartition", ...]:
+        """The partitions of single attributes that it is made of."""
+
+    @property
+    @abstractmethod
     def size(self) -> int:
         """How many partitions there are."""
 
@@ -73,6 +78,10 @@ class SinglePartition(Partition):
     @property
     def attributes(self) -> tuple[str, ...]:
         return (self.attribute,)
+
+    @property
+    def singles(self) -> tuple["SinglePartition", ...]:
+        return (self,)
 
     @property
     @abstractmethod
@@ -215,6 +224,10 @@ class PairPartition(Partition):
     @property
     def attributes(self) -> tuple[str, ...]:
         return (*self.first.attributes, *self.second.attributes)
+
+    @property
+    def singles(self) -> tuple[SinglePartition, ...]:
+        return (self.first, self.second)
 
     @property
     def size(self) -> int:

@@ -183,7 +183,7 @@ class Tree(Classifier):
     def _walk(self, codes: Mapping[str, Codes], rows: int) -> Codes:
         """The leaf of each row: down the tree with all rows at once."""
         leaves = np.zeros(rows, np.int64)
-        numbers = iter(range(len(self._leaves)))
+        numbers = iter(range(len(self.leaves)))
 
         def descend(node: Node, members: Codes) -> None:
             if isinstance(node, Leaf):
@@ -198,12 +198,12 @@ class Tree(Classifier):
         return leaves
 
     @cached_property
-    def _leaves(self) -> list[Leaf]:
+    def leaves(self) -> list[Leaf]:
         return [node for node in nodes(self.root) if isinstance(node, Leaf)]
 
     @cached_property
     def _routes(self) -> Codes:
-        return np.array([leaf.route for leaf in self._leaves])
+        return np.array([leaf.route for leaf in self.leaves])
 
     def _cells(self, values: Values, rows: int) -> Codes:
         """The leaf of each row."""
@@ -220,7 +220,7 @@ class Tree(Classifier):
 
     def labelled(self, routes: Mapping[int, int]) -> "Tree":
         """The tree with other routes at these leaves; what it asks stays."""
-        numbers = iter(range(len(self._leaves)))
+        numbers = iter(range(len(self.leaves)))
 
         def label(node: Node) -> Node:
             if isinstance(node, Leaf):
@@ -235,7 +235,7 @@ class Tree(Classifier):
         return Classified(self._routes[leaves], cells=leaves)
 
     def check_routes(self, count: int) -> None:
-        if not all(0 <= leaf.route < count for leaf in self._leaves):
+        if not all(0 <= leaf.route < count for leaf in self.leaves):
             raise ValueError(f"the tree names a route beyond the {count} that there are")
 
     def rules(self, routes: Sequence[str]) -> list[str]:

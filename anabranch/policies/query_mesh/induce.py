@@ -1,143 +1,217 @@
-"""Inducing the classifier: a small decision tree from cells and their routes.
+"""The decision tree that tells rows their routes (Query Mesh, Section 4.4), by scikit-learn.
 
-Query Mesh, Section 4.4, by scikit-learn's trees on entropy. Numbers are cut where their partition
-has borders. Values of a discrete attribute have no order of their own: they are put in one by what
-routes go with them, alone and together with the other attributes, so that a single cut can separate
-values that are alike.
+A tree of scikit-learn cuts numbers. A discrete attribute becomes one by putting its values in an
+order in which those with the same routes are neighbours; a cut is then a set of values. So the tree
+stays small, and needs no encoding of its own to be read, saved or run elsewhere.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.model import (
-    AtMost,
-    HashPartition,
-    Leaf,
-    OneOf,
-    PairPartition,
-    Partition,
-    RangePartition,
-    SinglePartition,
-    Tree,
-    ValuePartition,
-)
+from anabranch.model import NULL, AtMost, Leaf, OneOf, Tree
 from anabranch.model.tree import Node
+
+if TYPE_CHECKING:
+    from sklearn.tree import DecisionTreeClassifier
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 DEPTH = 8
-# Orders of the values of one discrete attribute that a tree may cut.
-ORDERS = 2
 # Sampled rows that a leaf must have.
 LEAST_LEAF = 5
+# Values of a discrete attribute that a tree may ask for, the most frequent ones.
+MOST_VALUES = 64
+# Trees grown from random cuts; routes that are compared two by two.
+ATTEMPTS, MOST_PAIRED = 16, 4
+# Values are alike, and never cut apart, if their scores differ by less than this share of all.
+ALIKE = 0.15
+# A smaller tree is taken if it agrees with this much less of the rows than the best.
+SIMPLICITY = 0.005
+
+
+@dataclass(frozen=True)
+class Column:
+    """Sampled values of an attribute; is their order of any meaning?"""
+
+    name: str
+    values: Floats
+    discrete: bool
 
 
 @dataclass(frozen=True)
 class Feature:
-    """An attribute's partitions in an order that the tree can cut."""
+    """A column of numbers that the tree may cut, and what a cut asks."""
 
-    partition: SinglePartition
-    rank: Rows  # code -> its place in the order
+    name: str
+    numbers: Floats
+    values: tuple[float, ...] = ()  # of a discrete attribute, by place
+    places: tuple[float, ...] = ()
 
-    def question(self, cut: int, yes: Node, no: Node) -> Node:
-        """Is the value's place in the order at most this?"""
-        name = self.partition.attribute
-        if isinstance(self.partition, RangePartition):
-            # A code counts the borders that a value has reached.
-            below = float(np.nextafter(self.partition.borders[cut], -np.inf))
-            return AtMost(name, yes, no, below)
-        assert isinstance(self.partition, ValuePartition)
-        chosen = [v for c, v in enumerate(self.partition.values) if self.rank[c] <= cut]
-        return OneOf(name, yes, no, tuple(chosen))
+    def question(self, cut: float, yes: Node, no: Node) -> Node:
+        """Is a row's number at most this?"""
+        if self.values:
+            paired = zip(self.values, self.places, strict=True)
+            return OneOf(self.name, yes, no, tuple(v for v, place in paired if place <= cut))
+        return AtMost(self.name, yes, no, self._round(cut))
 
-
-def singles(partitions: Sequence[Partition]) -> list[SinglePartition]:
-    """The partitions of single attributes that are in these, each attribute once.
-
-    Hashed attributes are left out: no question about their values can be put.
-    """
-    found: dict[str, SinglePartition] = {}
-    for partition in partitions:
-        pair = isinstance(partition, PairPartition)
-        for part in (partition.first, partition.second) if pair else (partition,):
-            assert isinstance(part, SinglePartition)
-            if not isinstance(part, HashPartition):
-                found.setdefault(part.attribute, part)
-    return list(found.values())
+    def _round(self, cut: float) -> float:
+        """The roundest border between the sampled values on both sides of a cut."""
+        below, above = self.numbers <= cut, self.numbers > cut
+        low, high = float(self.numbers[below].max()), float(self.numbers[above].min())
+        for digits in range(1, 17):
+            border = float(f"{(low + high) / 2:.{digits}g}")
+            if low <= border < high:
+                return border
+        return low
 
 
-def induce(parts: Sequence[SinglePartition], codes: Rows, routes: Rows, seed: int = 0) -> Tree:
-    """The tree that tells rows with these codes (a column per attribute) their routes.
+def induce(columns: Sequence[Column], routes: Rows, seed: int = 0) -> Tree:
+    """The tree that tells sampled rows their routes, as well as these columns can.
 
-    >>> parts = [RangePartition("size", (10.0,)), ValuePartition("day", (1.0, 2.0, 3.0))]
     >>> random = np.random.default_rng(0)
-    >>> codes = np.column_stack([random.integers(0, 2, 200), random.integers(0, 3, 200)])
-    >>> routes = ((codes[:, 0] == 1) & (codes[:, 1] != 1)).astype(int)
-    >>> for rule in induce(parts, codes, routes).rules(["a, b", "b, a"]): print(rule)
-    if day in {2}: a, b
-    if day not in {2} and size <= 10: a, b
-    if day not in {2} and size > 10: b, a
+    >>> size, day = random.integers(0, 1_000, 400) * 1.0, random.integers(1, 5, 400) * 1.0
+    >>> routes = ((size > 500) & (day != 2)).astype(int)
+    >>> tree = induce([Column("size", size, False), Column("day", day, True)], routes)
+    >>> for rule in tree.rules(["a, b", "b, a"]): print(rule)
+    if size <= 502: a, b
+    if size > 502 and day in {1, 3, 4}: b, a
+    if size > 502 and day not in {1, 3, 4}: a, b
     """
+    most = int(np.bincount(routes).argmax()) if len(routes) else 0
+    plain = [_numeric(column) for column in columns if not column.discrete]
+    coarse, fine = _discrete(columns, routes)
+    best: tuple[float, int, Tree] = (-1.0, 0, Tree(Leaf(most)))
+    if len(np.unique(routes)) < 2:
+        return best[2]
+    # Where several attributes matter only together, no first cut is better than another, and a tree
+    # may begin with a bad one: some random ones are grown, too.
+    for features in ([*plain, *coarse], [*plain, *coarse, *fine]):
+        for attempt in range(ATTEMPTS):
+            if features:
+                best = min(best, _grown(features, routes, seed, attempt), key=_badness)
+    return best[2]
+
+
+def _badness(grown: tuple[float, int, Tree]) -> tuple[float, int]:
+    agreement, leaves, _ = grown
+    return -round(agreement / SIMPLICITY), leaves
+
+
+def _grown(
+    features: Sequence[Feature], routes: Rows, seed: int, attempt: int
+) -> tuple[float, int, Tree]:
     from sklearn.tree import DecisionTreeClassifier  # slow to import: only where it is used
 
-    features = [f for i, part in enumerate(parts) for f in _features(part, i, codes, routes)]
-    if not features or len(np.unique(routes)) < 2:
-        return Tree(Leaf(int(np.bincount(routes).argmax()) if len(routes) else 0))
-    places = {part.attribute: i for i, part in enumerate(parts)}
-    table = np.column_stack([f.rank[codes[:, places[f.partition.attribute]]] for f in features])
+    table = np.column_stack([feature.numbers for feature in features])
     model = DecisionTreeClassifier(
-        criterion="entropy", max_depth=DEPTH, min_samples_leaf=LEAST_LEAF, random_state=seed
+        criterion="entropy",
+        max_depth=DEPTH,
+        min_samples_leaf=min(LEAST_LEAF, max(1, len(routes) // 20)),
+        max_features=1 if attempt else None,
+        random_state=seed + attempt,
     ).fit(table, routes)
+    tree = Tree(_node(model, features, 0)).mapped(lambda route: route)
+    agreement = float((model.predict(table) == routes).mean())
+    return agreement, len(tree.leaves), tree
+
+
+def _node(model: "DecisionTreeClassifier", features: Sequence[Feature], at: int) -> Node:
     grown = model.tree_
-
-    def node(at: int) -> Node:
-        if grown.children_left[at] < 0:
-            return Leaf(int(model.classes_[grown.value[at][0].argmax()]))
-        yes, no = node(grown.children_left[at]), node(grown.children_right[at])
-        return features[grown.feature[at]].question(int(grown.threshold[at]), yes, no)
-
-    return Tree(node(0)).mapped(lambda route: route)
+    if grown.children_left[at] < 0:
+        return Leaf(int(model.classes_[grown.value[at][0].argmax()]))
+    yes = _node(model, features, grown.children_left[at])
+    no = _node(model, features, grown.children_right[at])
+    return features[grown.feature[at]].question(float(grown.threshold[at]), yes, no)
 
 
-def _features(part: SinglePartition, place: int, codes: Rows, routes: Rows) -> list[Feature]:
-    if isinstance(part, RangePartition):
-        return [Feature(part, np.arange(part.size))]
-    regular = part.regular - 1  # the last one is for values that are not known
-    orders = _orders(codes, place, routes, regular)
-    features = []
-    for order in orders:
-        rank = np.arange(part.size)
-        rank[order] = np.arange(regular)
-        features.append(Feature(part, rank))
-    return features
+def _numeric(column: Column) -> Feature:
+    """Numbers as they are; NULL and NaN, for which no test holds, lie above all others."""
+    regular = np.isfinite(column.values) & (column.values != NULL)
+    known = column.values[regular]
+    low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
+    numbers = np.where(regular, column.values, high + 1.0 + abs(high))
+    return Feature(column.name, np.where(column.values == -np.inf, low - 1.0 - abs(low), numbers))
 
 
-def _orders(codes: Rows, place: int, routes: Rows, values: int) -> list[Rows]:
-    """Orders of a discrete attribute's values by the routes that go with them.
+def _discrete(columns: Sequence[Column], routes: Rows) -> tuple[list[Feature], list[Feature]]:
+    """Discrete attributes in orders of their values: alike ones as one, and each for itself."""
+    codes = [_codes(column) for column in columns]
+    coarse, fine = [], []
+    for place, column in enumerate(columns):
+        values, own = codes[place]
+        if not column.discrete or not len(values):
+            continue
+        others = [code for i, (_, code) in enumerate(codes) if i != place]
+        ranks: dict[tuple[float, ...], None] = {}
+        for rows in _worlds(routes):
+            for scores in _scores(own[rows], len(values), [o[rows] for o in others], routes[rows]):
+                ranks[tuple(_merged(scores).tolist())] = None
+                fine.append(_feature(column.name, own, values, np.argsort(np.argsort(scores))))
+        coarse += [_feature(column.name, own, values, np.array(places)) for places in ranks]
+    return coarse, fine
 
-    A value is described by how often each route goes with it, for each code of each other attribute
-    (and for all rows). The first principal components put those together that are alike.
+
+def _feature(name: str, own: Rows, values: Floats, places: Rows) -> Feature:
+    # Other values are not one of any set: they lie above all.
+    numbers = np.append(places, len(values)).astype(float)[own]
+    return Feature(name, numbers, tuple(values.tolist()), tuple(places.tolist()))
+
+
+def _worlds(routes: Rows) -> list[Rows]:
+    """All rows, and those of two routes only: what tells these apart may be lost among others."""
+    rows = np.bincount(routes)
+    frequent = np.argsort(-rows, kind="stable")[:MOST_PAIRED]
+    pairs = [np.flatnonzero(np.isin(routes, pair)) for pair in combinations(frequent.tolist(), 2)]
+    return [np.arange(len(routes)), *(pair for pair in pairs if len(pair) > LEAST_LEAF)]
+
+
+def _codes(column: Column) -> tuple[Floats, Rows]:
+    """The values to ask for, and the place of each row's value among them; few ranges of others."""
+    if not column.discrete:
+        edges = np.unique(np.quantile(column.values, [0.25, 0.5, 0.75], method="nearest"))
+        return edges, np.searchsorted(edges, column.values, side="right")
+    regular = column.values[np.isfinite(column.values) & (column.values != NULL)]
+    values, rows = np.unique(regular, return_counts=True)
+    kept = np.sort(values[np.argsort(-rows, kind="stable")[:MOST_VALUES]])
+    if not len(kept):
+        return kept, np.zeros(len(column.values), np.int64)
+    place = np.minimum(np.searchsorted(kept, column.values), len(kept) - 1)
+    return kept, np.where(kept[place] == column.values, place, len(kept))
+
+
+def _scores(own: Rows, values: int, others: Sequence[Rows], routes: Rows) -> list[Floats]:
+    """Numbers for an attribute's values, close together where they go with the same routes.
+
+    A value is described by how often each route goes with it, for each value of each other
+    attribute and for all rows; the first principal components of that are its scores.
     """
-    own = codes[:, place]
+    kinds = int(routes.max()) + 1
     known = own < values
     blocks = [_shares(own[known], routes[known], values)]
-    for other in range(codes.shape[1]):
-        if other != place:
-            kinds = int(routes.max()) + 1
-            both = codes[known, other] * kinds + routes[known]
-            blocks.append(_shares(own[known], both, values))
+    blocks += [_shares(own[known], (o * kinds + routes)[known], values) for o in others]
     shares = np.column_stack(blocks)
     rows = np.bincount(own[known], minlength=values).astype(float)
-    centred = (shares - np.average(shares, axis=0, weights=np.maximum(rows, 1e-9))) * np.sqrt(rows)[
-        :, None
-    ]
-    left, _, _ = np.linalg.svd(centred, full_matrices=False)
-    scores = left[:, :ORDERS] / np.sqrt(np.maximum(rows, 1e-9))[:, None]
-    return [np.argsort(scores[:, i], kind="stable") for i in range(scores.shape[1])]
+    weights = np.sqrt(np.maximum(rows, 1e-9))[:, None]
+    centred = (shares - np.average(shares, axis=0, weights=np.maximum(rows, 1e-9))) * weights
+    left, sizes, _ = np.linalg.svd(centred, full_matrices=False)
+    count = 1 if len(sizes) < 2 or sizes[1] < 0.2 * sizes[0] else 2
+    return [left[:, i] / weights[:, 0] for i in range(count)]
+
+
+def _merged(scores: Floats) -> Rows:
+    """The place of each score, those with hardly a gap between them at the same place."""
+    order = np.argsort(scores, kind="stable")
+    gaps = np.diff(scores[order])
+    span = float(scores.max() - scores.min())
+    places = np.zeros(len(scores), np.int64)
+    places[order] = np.concatenate([[0], np.cumsum(gaps > ALIKE * span)])
+    return places
 
 
 def _shares(own: Rows, labels: Rows, values: int) -> Floats:

@@ -16,7 +16,8 @@ from anabranch.policies.judge import Judge
 from anabranch.policies.knowledge import Knowledge
 from anabranch.policies.query_mesh.condense import condense
 from anabranch.policies.query_mesh.costing import Costing
-from anabranch.policies.query_mesh.lattice import configuration
+from anabranch.policies.query_mesh.lattice import Configuration, configuration
+from anabranch.policies.query_mesh.repair import routes_of
 from anabranch.policies.query_mesh.search import SEARCHES, Stop
 from anabranch.policies.query_mesh.training import Training
 from anabranch.policies.register import Register
@@ -69,38 +70,46 @@ class Solution:
         return 1 - self.cost / self.single if self.single > 0 else 0.0
 
 
-def optimise(
-    sample: Reservoir,
-    query: Query,
-    costs: Floats,
-    settings: Settings = QUICK,
-    classifying: float = 0.0,
-    overhead: float = 0.0,
-) -> Solution:
+@dataclass(frozen=True)
+class Task:
+    """A sample to find a mesh for.
+
+    Parameters
+    ----------
+    costs
+        Seconds per row of each operator.
+    classifying, overhead
+        Seconds per row to classify it, and for each further route.
+    current
+        The mesh in use, from which the search begins (a warm start).
+    """
+
+    sample: Reservoir
+    query: Query
+    costs: Floats
+    settings: Settings = QUICK
+    classifying: float = 0.0
+    overhead: float = 0.0
+    current: Mesh | None = None
+
+
+def optimise(task: Task) -> Solution:
     """The best mesh that the search finds for a sample."""
-    thought = Thought(sample, query, costs, settings, classifying, overhead)
+    thought = Thought(task)
     while thought.solution is None:
         thought.step()
     return thought.solution
 
 
 class Thought:
-    """An optimisation in small steps, so that it can be spread over batches."""
+    """An optimisation in small steps, so that it can be spread over batches.
 
-    def __init__(
-        self,
-        sample: Reservoir,
-        query: Query,
-        costs: Floats,
-        settings: Settings = QUICK,
-        classifying: float = 0.0,
-        overhead: float = 0.0,
-        register: Register | None = None,
-    ) -> None:
-        self._sample, self._query, self._costs = sample, query, costs
-        self._register = register
-        self._settings = settings
-        self._classifying, self._overhead = classifying, overhead
+    `register` are rows that met some operators, besides those of the sample, by which attributes
+    are judged.
+    """
+
+    def __init__(self, task: Task, register: Register | None = None) -> None:
+        self._task, self._register = task, register
         self._steps = self._think()
         self.solution: Solution | None = None
 
@@ -112,19 +121,23 @@ class Thought:
             self.solution = end.value
 
     def _think(self) -> Generator[None, None, Solution]:
-        sample, query, settings = self._sample, self._query, self._settings
+        task = self._task
+        sample, query, settings = task.sample, task.query, task.settings
         if not len(sample):
             return Solution(Mesh.single(query, query.written()), 0.0, 0.0, 0)
         partitions = yield from self._telling()
         cells = cells_of(sample, query, partitions)
-        tuples = condense(sample.bits, cells, settings.condensed, self._costs)
+        tuples = condense(sample.bits, cells, settings.condensed, task.costs)
         yield
         content = _content(sample, query, partitions, tuples)
         folds = np.random.default_rng(settings.seed).integers(0, FOLDS, len(tuples))
         training = Training.of(sample.bits, tuples, folds, content)
-        costing = Costing(query, training, self._costs, self._classifying, self._overhead, DOUBT)
+        costing = Costing(query, training, task.costs, task.classifying, task.overhead, DOUBT)
         yield
-        search = SEARCHES[settings.search](costing, settings.start, settings.stop, settings.seed)
+        warm = _warm(task, tuples)
+        search = SEARCHES[settings.search](
+            costing, settings.start, settings.stop, settings.seed, warm=warm
+        )
         while not search.done:
             search.step()
             yield
@@ -135,19 +148,30 @@ class Thought:
 
     def _telling(self) -> Generator[None, None, tuple[Partition, ...]]:
         """Partitions of the attributes, or pairs of them, that tell something about an operator."""
-        sample, query = self._sample, self._query
+        sample, query = self._task.sample, self._task.query
         register = self._register
         if register is None:
             register = Register(query.attributes, len(query), None)
             register.update(sample.values, ~sample.bits, np.ones(sample.bits.shape, bool))
             yield
         known = Knowledge(query, register, alpha=0.999)
-        known.costs = self._costs
+        known.costs = self._task.costs
         known.begin_overall()
         found = Judge(known, THRESHOLD, together=True).search(range(len(query)))
         yield
         best = sorted((b for b in found.values() if b is not None), key=lambda b: -b.ratio)
         return _few(tuple(dict.fromkeys(b.partition for b in best)), sample, query)
+
+
+def _warm(task: Task, tuples: Rows) -> Configuration | None:
+    """The configuration of the mesh in use: tuples whose rows mostly take the same route."""
+    if task.current is None:
+        return None
+    taken = routes_of(task.current, task.sample)
+    votes = np.zeros((int(tuples.max()) + 1, len(task.current.routes)))
+    np.add.at(votes, (tuples, taken), 1.0)
+    routes = votes.argmax(axis=1)
+    return configuration([np.flatnonzero(routes == r).tolist() for r in np.unique(routes)])
 
 
 def _few(

@@ -16,7 +16,9 @@ from anabranch.policies.base import Event, Feedback, Policy, Sampling
 from anabranch.policies.keep_or_drop import KeepOrDrop
 from anabranch.policies.measured import check_rows, check_share
 from anabranch.policies.query_mesh.allowance import Allowance
-from anabranch.policies.query_mesh.optimise import Settings, Solution, Thought
+from anabranch.policies.query_mesh.brain import Alarm, Brain, Inside
+from anabranch.policies.query_mesh.monitor import Monitor
+from anabranch.policies.query_mesh.optimise import Settings, Solution, Task, Thought
 from anabranch.policies.query_mesh.refine import Refinement
 from anabranch.policies.query_mesh.repair import expected
 from anabranch.policies.query_mesh.search import SEARCHES, Stop
@@ -40,6 +42,9 @@ FREE_ROWS, FREE_SLICES = 1_000, 32
 SCOUT_ROWS = 30_000
 # The less a mesh is expected to save, the longer the trial: by the spread of a row's cost.
 SPREAD, LONGEST_TRIAL = 1.5, 20_000
+# After an alarm: rows that are counted before cells and routes are mended by them, and rows before
+# the next alarm counts.
+REPAIR_ROWS, QUIET_ROWS = 1_000, 10_000
 # A-Greedy's profile window: see the registry.
 WINDOW = 250
 
@@ -128,6 +133,10 @@ class QueryMesh(Policy):
         self._proposal: Proposal | None = None  # on trial
         self._refinement: Refinement | None = None  # of the classifier in force
         self._refine_at = 0
+        self._epoch = 0  # a number for every plan that is watched
+        self._monitor = Monitor(self.learned(), np.ones(len(self.query)))
+        self._brain: Brain = Inside()
+        self._quiet_until = self._since = 0  # the last alarm
         self._scout_until = 0  # until then rows are classified only to count them
         self._routing = RoutingCost()
         self._extra = 0.0  # seconds to evaluate a sampled row by all that would not see it
@@ -157,7 +166,7 @@ class QueryMesh(Policy):
         if self._test.trial is not None:
             return Sampling(rows=self._test.trial.slice_rows)
         eager = bool(self._looks) and self.query.attributes
-        rows = max(LEAST_SLICE, self._rows // SLICES) if eager else None
+        rows = max(LEAST_SLICE, (self._rows - self._since) // SLICES) if eager else None
         usual = min(rows or self._single.slice_rows, self._single.slice_rows)
         if self._free:
             return Sampling(min(FREE_ROWS / usual, 1.0), None, rows)
@@ -179,7 +188,42 @@ class QueryMesh(Policy):
             return switched
         if self._test.trial is not None:
             return (*switched, *self._try(self._test.trial, feedback))
+        if alarm := self._watched(feedback):
+            return (*switched, *self._drift(alarm))
         return (*switched, *self._think())
+
+    def _watched(self, feedback: Feedback) -> Alarm | None:
+        """Readings go to the brain; has one raised an alarm?"""
+        if self._monitor.mesh.routes != self.plan().routes:
+            self._begin_watch()
+            return None
+        readings = self._monitor.update(feedback)
+        if readings:
+            self._brain.watch(self._epoch, readings)
+        told = [r for r in self._brain.replies() if r.epoch == self._epoch]
+        alarms = [reply for reply in told if isinstance(reply, Alarm)]
+        return alarms[0] if alarms and self._rows >= self._quiet_until else None
+
+    def _begin_watch(self) -> None:
+        self._epoch += 1
+        self._monitor = Monitor(self.plan(), self._costs())
+
+    def _drift(self, alarm: Alarm) -> tuple[Event, ...]:
+        """The data is not what it was: sample anew, and mend the mesh by what all rows tell now."""
+        self._begin_watch()
+        self._since, self._quiet_until = self._rows, self._rows + QUIET_ROWS
+        self._allowance.alarm()
+        self._sample.clear()
+        self._register.clear()
+        self._looks = [round(share * self.sample) for share in (*EARLY, 1.0)]
+        self._look_at, self._curious = FREE_ROWS, FREE_SLICES
+        self._thought = None
+        if self._refinement is not None:
+            self._refinement.tally.clear()
+            self._refine_at = self._rows + REPAIR_ROWS
+            self._test.audit_at = max(self._test.audit_at, self._rows + 2 * REPAIR_ROWS)
+        reading = alarm.reading
+        return (Event("drift", self._rows, attribute=reading.what, routes=reading.route),)
 
     def _tally(self, feedback: Feedback) -> None:
         """Count rows by the cells that they were classified by."""
@@ -225,12 +269,17 @@ class QueryMesh(Policy):
 
     def _think(self) -> tuple[Event, ...]:
         """Is there a better mesh by the sample so far? A little at a time."""
-        if self._thought is None and self._due():
+        if self._thought is None:
+            self._refine()  # the cheaper repairs come first
+        if self._test.trial is not None:
+            return ()
+        mending = self._refinement is not None and self._rows < self._since + REPAIR_ROWS
+        if self._thought is None and self._due() and not mending:
             self._looks = [size for size in self._looks if size > len(self._sample)]
             self._look_at = max(self._look_at, 2 * self._register.seen)
             self._thought = self._look()
         if self._thought is None:
-            return self._refine()
+            return ()
         steps = self._allowance.steps(self._cost, first=self._thoughts < len(EARLY) + 1)
         taken = 0
         while taken < steps and self._thought.solution is None:
@@ -256,10 +305,8 @@ class QueryMesh(Policy):
         settings = Settings(self.condensed, self.search, self.start, stop, self.seed)
         overhead = self._single.fixed_cost() / len(self.query) / max(self._single.slice_rows, 1.0)
         classifying = self._routing.get(self._single.slice_rows)
-        sample = self._sample.copy()
-        return Thought(
-            sample, self.query, self._costs(), settings, classifying, overhead, self._register
-        )
+        task = Task(self._sample.copy(), self.query, self._costs(), settings, classifying, overhead)
+        return Thought(task, self._register)
 
     def _consider(self, solution: Solution) -> tuple[Event, ...]:
         """Try a mesh if the sample expects it to be better than the plan in force."""
@@ -295,22 +342,31 @@ class QueryMesh(Policy):
         self._refine_at = 2 * self._rows
         self._scout_until = self._rows + SCOUT_ROWS
 
-    def _refine(self) -> tuple[Event, ...]:
+    def _refine(self) -> None:
         """Are there better routes by what all rows told of their cells?"""
+        if self._mesh is not None and self._rows >= self._test.audit_at:
+            self._audit()
+            return
         if self._refinement is None or self._rows < self._refine_at:
-            return ()
+            return
         self._refine_at = min(round(REFINE_GROWTH * self._rows), self._rows + REFINE_ROWS)
         self._refinement.mesh = self.plan()
         costs, slice_rows = self._costs(), self._single.slice_rows
         overhead = self._single.fixed_cost() / len(self.query) / max(slice_rows, 1.0)
-        mesh, gain = self._refinement.refined(costs, overhead)
+        repair, mesh, gain = self._refinement.repaired(costs, overhead)
         if self._mesh is None:
             gain -= self._routing.get(slice_rows) / max(self._cost, 1e-12)
         if gain >= GAIN:
-            self._propose(Proposal(mesh, "re-order", self._refinement), gain, doubt=0.0)
+            self._propose(Proposal(mesh, repair, self._refinement), gain, doubt=0.0)
         elif self._mesh is None and self._rows >= self._scout_until:
             self._refinement = None
-        return ()
+
+    def _audit(self) -> None:
+        """Does the mesh still pay?"""
+        assert self._mesh is not None
+        assert self._refinement is not None
+        self._proposal = Proposal(self._mesh, "audit", self._refinement)
+        self._test.begin(self._mesh, self._single.plan(), audit=True)
 
     def _windowed(self, mesh: Mesh) -> Mesh:
         if mesh.classifier is None:
@@ -323,32 +379,52 @@ class QueryMesh(Policy):
     def _try(self, trial: Trial, feedback: Feedback) -> tuple[Event, ...]:
         costs, proposal = self._costs(), self._proposal
         assert proposal is not None
-        charge = self._routing.get(self._single.slice_rows) if self._mesh is None else 0.0
+        classified = self._mesh is not None and not trial.audit  # both plans classify rows
+        charge = 0.0 if classified else self._routing.get(self._single.slice_rows)
         trial.update(feedback.rows, self._single.work(feedback), costs, charge)
         if trial.kept is None:
             return ()
         measured = trial.without.mean(costs), trial.with_it.mean(costs)
-        before, mesh = self.learned().routes[0].order, proposal.mesh
         self._test.close(trial, self._rows)
         self._proposal = None
+        return self._judged(proposal, trial, measured)
+
+    def _judged(
+        self, proposal: Proposal, trial: Trial, measured: tuple[float, float]
+    ) -> tuple[Event, ...]:
+        """A trial is over: take what was tried, or leave it."""
+        mesh, before = proposal.mesh, self.learned().routes[0].order
+        if trial.audit:
+            if trial.kept:
+                return ()
+            self._mesh = self._refinement = None
+            return (self._told("fallback", mesh, before, measured, ""),)
         if trial.kept:
             several = len(mesh.routes) > 1
             self._mesh = mesh if several else None
             self._refinement = proposal.refinement if several else None
-            self._refine_at = self._rows + LEAST_SLICE * 10
+            self._refine_at = self._rows + 10 * LEAST_SLICE
         elif proposal.refinement is self._refinement:
             self._refine_at = 2 * self._rows
+        kind = "upgrade" if trial.kept else "revert"
+        return (self._told(kind, mesh, before, measured, proposal.repair),)
+
+    def _told(
+        self,
+        kind: str,
+        mesh: Mesh,
+        before: tuple[str, ...],
+        measured: tuple[float, float],
+        repair: str,
+    ) -> Event:
         assert mesh.classifier is not None
-        told = ", ".join(mesh.classifier.attributes)
-        return (
-            Event(
-                "upgrade" if trial.kept else "revert",
-                self._rows,
-                before,
-                mesh.routes[0].order,
-                *measured,
-                attribute=told,
-                routes=len(mesh.routes),
-                repair=proposal.repair,
-            ),
+        return Event(
+            kind,
+            self._rows,
+            before,
+            self.learned().routes[0].order,
+            *measured,
+            attribute=", ".join(mesh.classifier.attributes),
+            routes=len(mesh.routes),
+            repair=repair,
         )

@@ -64,6 +64,7 @@ class Search(ABC):
     stop: Stop = field(default_factory=Stop)
     seed: int = 0
     clock: Callable[[], float] = time.perf_counter
+    warm: Configuration | None = None  # a solution to begin with, instead of a start solution
 
     def __post_init__(self) -> None:
         if self.start not in STARTS:
@@ -74,7 +75,7 @@ class Search(ABC):
         self.trace: list[tuple[int, float]] = []  # move -> the best cost from there on
         self._since = self._spent = 0.0
         self._improved_at = 0
-        self.best = STARTS[self.start](self.costing, self.random)
+        self.best = self.warm or STARTS[self.start](self.costing, self.random)
         self.best_cost = float("inf")
         self.note(self.best)
         self.current, self.current_cost = self.best, self.best_cost

@@ -6,7 +6,7 @@ import pytest
 from anabranch.cost import order_cost
 from anabranch.model import Attribute, Operator, Query
 from anabranch.policies.query_mesh.condense import condense
-from anabranch.policies.query_mesh.optimise import QUICK, THOROUGH, Settings, optimise
+from anabranch.policies.query_mesh.optimise import QUICK, THOROUGH, Settings, Task, optimise
 from anabranch.policies.query_mesh.search import Stop
 from anabranch.stats import Reservoir
 
@@ -37,7 +37,7 @@ RATES = np.array([[0.9, 0.1, 0.1, 0.1, 0.1, 0.5], [0.1, 0.1, 0.1, 0.1, 0.9, 0.5]
 @pytest.mark.parametrize("settings", [QUICK, THOROUGH])
 def test_classes_by_two_attributes_together(settings):
     sample, _ = sampled(1_000, RATES)
-    solution = optimise(sample, query_of(6), np.ones(6), settings, 0.01, 0.01)
+    solution = optimise(Task(sample, query_of(6), np.ones(6), settings, 0.01, 0.01))
     assert len(solution.mesh.routes) == 2
     assert solution.saving > 0.15
     fresh, kind = sampled(5_000, RATES, seed=1)
@@ -58,14 +58,14 @@ def test_classes_by_two_attributes_together(settings):
 def test_uniform_data_gives_one_route(settings):
     for seed in range(20):
         sample, _ = sampled(1_000, np.full((2, 6), 0.5), seed)
-        solution = optimise(sample, query_of(6), np.ones(6), settings, 0.001, 0.001)
+        solution = optimise(Task(sample, query_of(6), np.ones(6), settings, 0.001, 0.001))
         assert len(solution.mesh.routes) == 1
         assert solution.mesh.classifier is None
 
 
 def test_overhead_per_route_counts():
     sample, _ = sampled(1_000, RATES)
-    dear = optimise(sample, query_of(6), np.ones(6), QUICK, 0.01, overhead=1.0)
+    dear = optimise(Task(sample, query_of(6), np.ones(6), QUICK, 0.01, overhead=1.0))
     assert len(dear.mesh.routes) == 1
 
 
@@ -73,7 +73,7 @@ def test_guards_hold_in_every_route():
     operators = (*(Operator(f"o{i}") for i in range(5)), Operator("o5", after=("o2",)))
     query = Query(operators, tuple(Attribute(n) for n in NAMES))
     sample, _ = sampled(1_000, RATES)
-    solution = optimise(sample, query, np.ones(6))
+    solution = optimise(Task(sample, query, np.ones(6)))
     for route in solution.mesh.routes:
         assert route.order.index("o2") < route.order.index("o5")
 
@@ -82,7 +82,7 @@ def test_a_sample_of_few_rows_is_no_error():
     settings = Settings(search="opt", condensed=5, stop=Stop())
     for rows in (0, 1, 5):
         sample, _ = sampled(rows, RATES)
-        assert len(optimise(sample, query_of(6), np.ones(6), settings).mesh.routes) == 1
+        assert len(optimise(Task(sample, query_of(6), np.ones(6), settings)).mesh.routes) == 1
 
 
 def test_condensing_keeps_unlike_cells_apart():
