@@ -98,6 +98,13 @@ class Feedback:
     routes: Rows = field(default_factory=lambda: NO_ROWS)
 
 
+MESH_VERBS = {
+    "upgrade": "upgraded to",
+    "revert": "tried in vain:",
+    "fallback": "one route again, no longer",
+}
+
+
 @dataclass(frozen=True)
 class Event:
     """A decision: at which of the worker's rows, from which order to which.
@@ -143,10 +150,14 @@ class Event:
             case "keep" | "drop":
                 verb = "routed by" if self.kind == "keep" else "no longer routed by"
                 return f"{self.operator} {verb} {self.attribute}{self._costs('without', 'with')}"
-            case "upgrade" | "revert":
-                verb = "upgraded to" if self.kind == "upgrade" else "tried and left"
-                by = f" by {self.attribute}" if self.attribute else ""
-                return f"{verb} {self.routes} routes{by}{self._costs('without', 'with')}"
+            case "upgrade" | "revert" | "fallback":
+                verb = MESH_VERBS[self.kind]
+                how = f" ({self.repair})" if self.repair else ""
+                told = f"{verb} {self.routes} routes by {self.attribute}{how}"
+                return told + self._costs("without", "with")
+            case "drift" if self.attribute:
+                what = "cost" if self.attribute == "cost" else f"selectivity of {self.attribute}"
+                return f"the {what} of route {self.routes} changed"
             case "drift":
                 return f"cost per row changed{self._costs('was', 'is')}"
             case _:
@@ -186,6 +197,9 @@ class Policy(ABC):
 
     def check(self, query: Query) -> None:  # noqa: B027  (most policies take any query)
         """Raise an `InputError` when the policy cannot serve the query."""
+
+    def beside(self) -> None:  # noqa: B027  (most policies think fast)
+        """Have slow thoughts in a process beside this one, so that no batch waits for them."""
 
     def needs(self) -> tuple[str, ...]:
         """Attributes that it must have, besides those that it may be offered."""

@@ -66,7 +66,10 @@ class Fused:
             yield mail.wrap(held, last=True)
 
     def _learner(self) -> Policy:
-        learner = _learners.pop(self.run, None) or self.policy.bind(self.query, self.start)
+        learner = _learners.pop(self.run, None)
+        if learner is None:
+            learner = self.policy.bind(self.query, self.start)
+            learner.beside()
         _learners[self.run] = learner
         while len(_learners) > MAX_LEARNERS:
             _learners.popitem(last=False)

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from anabranch.policies.query_mesh.detect import Detectors
 from anabranch.policies.query_mesh.monitor import Reading
@@ -31,11 +32,24 @@ class Found:
     solution: Solution
 
 
-Reply = Alarm | Found
+@dataclass(frozen=True)
+class Failed:
+    """There is no help to be had, and why."""
+
+    epoch: int
+    error: str
+
+
+Reply = Alarm | Found | Failed
 
 
 class Brain(ABC):
     """Watches and searches; what it finds is fetched later."""
+
+    # Seconds that a run must have lasted to be worth it.
+    patience: ClassVar[float] = 0.0
+    # Whether a search goes on while rows are processed.
+    searches: ClassVar[bool] = False
 
     @abstractmethod
     def watch(self, epoch: int, readings: Sequence[Reading]) -> None:

@@ -8,7 +8,7 @@ stays small, and needs no encoding of its own to be read, saved or run elsewhere
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,12 +122,13 @@ def _grown(
 
 
 def _node(model: "DecisionTreeClassifier", features: Sequence[Feature], at: int) -> Node:
-    grown = model.tree_
+    grown: Any = model.tree_
     if grown.children_left[at] < 0:
         return Leaf(int(model.classes_[grown.value[at][0].argmax()]))
     yes = _node(model, features, grown.children_left[at])
     no = _node(model, features, grown.children_right[at])
-    return features[grown.feature[at]].question(float(grown.threshold[at]), yes, no)
+    feature = features[int(grown.feature[at])]
+    return feature.question(float(grown.threshold[at]), yes, no)
 
 
 def _numeric(column: Column) -> Feature:

@@ -1,0 +1,82 @@
+"""What a mesh is looked for by: sampled rows, rows seen on their way, and when there are enough."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from anabranch.model import Query
+from anabranch.policies.base import Feedback, Floats
+from anabranch.policies.register import Register
+from anabranch.stats import Reservoir
+
+# Shares of the sample at which a mesh is looked for, before the sample is complete.
+EARLY = (0.15, 0.4)
+# Rows of a slice that are looked at though it costs no evaluation, and slices where that is done.
+FREE_ROWS, FREE_SLICES = 1_000, 32
+
+
+@dataclass
+class Evidence:
+    """A sample of rows that met all operators, and a register of those that met some.
+
+    While no attribute is known to tell anything, every other slice has rows looked at that are not
+    evaluated for it: each operator that they come to tells of their attributes.
+    """
+
+    query: Query
+    size: int
+    seed: int
+    sample: Reservoir = field(init=False)
+    register: Register = field(init=False)
+    free: bool = False  # whether the rows looked at now cost nothing more
+
+    def __post_init__(self) -> None:
+        count = len(self.query)
+        self.sample = Reservoir(len(self.query.attributes), count, self.size, self.seed)
+        self.register = Register(self.query.attributes, count, None)
+        self.begin_again()
+
+    def begin_again(self) -> None:
+        """Forget all rows: the data is not what it was."""
+        self.sample.clear()
+        self.register.clear()
+        self._looks = [round(share * self.size) for share in (*EARLY, 1.0)]
+        self._look_at, self._curious = FREE_ROWS, FREE_SLICES
+        self.free = False
+
+    @property
+    def eager(self) -> bool:
+        """Whether a mesh is looked for before the sample is complete."""
+        return bool(self._looks) and bool(self.query.attributes)
+
+    def rate(self, rows: float) -> float:
+        """Share of so many rows to look at where it costs nothing."""
+        return min(FREE_ROWS / max(rows, 1.0), 1.0)
+
+    def update(self, feedback: Feedback, costs: Floats, nothing: bool) -> None:
+        """Take in the rows looked at; is `nothing` known to tell rows apart?"""
+        rows = feedback.profiled
+        if not len(rows):
+            return
+        columns = [feedback.values(a.name)[rows] for a in self.query.attributes]
+        values = np.column_stack(columns) if columns else np.zeros((len(rows), 0))
+        if columns:
+            self.register.update(values, feedback.passed, feedback.passed | feedback.dropped)
+        if self.free:
+            self._curious -= 1
+        else:
+            self.sample.update(values, feedback.dropped, np.tile(costs, (len(rows), 1)))
+        wanted = nothing and bool(columns) and self._curious > 0
+        self.free = not self.free and wanted
+
+    def is_due(self, nothing: bool) -> bool:
+        """Whether there is enough new evidence to look for a mesh."""
+        if not self.query.attributes:
+            return False
+        sampled = bool(self._looks) and len(self.sample) >= self._looks[0]
+        return sampled or (nothing and self.register.seen >= self._look_at)
+
+    def looked(self) -> None:
+        """A mesh was looked for by what there is."""
+        self._looks = [size for size in self._looks if size > len(self.sample)]
+        self._look_at = max(self._look_at, 2 * self.register.seen)
