@@ -11,7 +11,7 @@ from anabranch.policies.greedy import Greedy
 from anabranch.policies.independent import Independent
 from anabranch.policies.local_swaps import LocalSwaps
 from anabranch.policies.optimal import Optimal
-from anabranch.policies.query_mesh import QueryMesh
+from anabranch.policies.query_mesh import Auto, QueryMesh
 from anabranch.policies.sweep import Sweep
 
 POLICIES: tuple[type[Policy], ...] = (
@@ -29,25 +29,22 @@ POLICIES: tuple[type[Policy], ...] = (
 
 NAMES = {policy.name: policy for policy in POLICIES}
 
-# To a budget of 1 % a window of the paper's 1000 rows takes hundreds of thousands of rows to turn
-# over. A quarter of it costs the same on stable data and follows a drift much faster.
-AUTO_WINDOW = 250
-
 PLANNED = ("om", "rate")
 
 
 def resolve(policy: str | Policy, budget: float = 0.01) -> Policy:
     """The policy object for a name; an object is taken as it is.
 
-    `auto` is A-Greedy with its sampling rate chosen so that profiling costs the share `budget`.
+    `auto` is one route by A-Greedy, and a mesh from the day on that it measurably pays; sampling
+    adds the share `budget` to the work.
 
-    >>> resolve("auto", budget=0.02)
-    AGreedy(first_rows=250, p='auto', window=250, alpha=0.9, seconds=None, budget=0.02, gain=0.005)
+    >>> resolve("auto", budget=0.02).budget
+    0.02
     """
     if isinstance(policy, Policy):
         return policy
     if policy == "auto":
-        return AGreedy(p="auto", window=AUTO_WINDOW, budget=budget)
+        return Auto(budget=budget)
     if policy in NAMES:
         return NAMES[policy]()
     valid = ["auto", *NAMES]

@@ -30,7 +30,7 @@ class Reservoir:
     operators: int
     size: int = 1000
     seed: int = 0
-    seen: int = 0
+    seen: int = field(init=False, default=0)
     values: Floats = field(init=False, repr=False)
     bits: Bits = field(init=False, repr=False)
     times: Floats = field(init=False, repr=False)
@@ -75,10 +75,14 @@ class Reservoir:
 
     def copy(self) -> "Reservoir":
         """The rows as they are now; others that come do not change them."""
-        copied = Reservoir(self.attributes, self.operators, self.size, self.seed, self.seen)
-        copied.seen = self.seen
-        copied._append(self.values, self.bits, self.times)
-        return copied
+        return self.part(np.arange(len(self)))
+
+    def part(self, rows: NDArray[np.int64]) -> "Reservoir":
+        """Some of the rows."""
+        taken = Reservoir(self.attributes, self.operators, self.size, self.seed)
+        taken._append(self.values[rows], self.bits[rows], self.times[rows])
+        taken.seen = self.seen
+        return taken
 
     def grow(self, size: int) -> None:
         """Have room for more rows; those that come next fill it."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 # Rows whose sampling may be paid before it is earned: at the start, and after an alarm.
-CREDIT_ROWS = 600
+CREDIT_ROWS = 300
 # In calm the sampling rate falls by this factor for every sample without news, down to this share.
 CALMING, LEAST_RATE = 0.5, 0.2
 # The first thoughts are thought to their end at once, where a row costs as much as this: what they
@@ -26,10 +26,10 @@ class Allowance:
     --------
     >>> allowance = Allowance(budget=0.01, duty=0.15)
     >>> allowance.rate(rows=1_000, extra=2e-5)  # on credit
-    0.6
+    0.3
     >>> allowance.earn(useful=1.0, extra=0.012, spent=1.1)
     >>> round(allowance.rate(rows=1_000, extra=2e-5), 3)
-    0.5
+    0.2
     """
 
     budget: float

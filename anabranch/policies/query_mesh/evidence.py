@@ -11,6 +11,8 @@ from anabranch.stats import Reservoir
 
 # Shares of the sample at which a mesh is looked for, before the sample is complete.
 EARLY = (0.15, 0.4)
+# Times that the sample may grow to, while it is too small.
+MOST_GROWTH = 4
 # Rows of a slice that are looked at though it costs no evaluation, and slices where that is done.
 FREE_ROWS, FREE_SLICES = 1_000, 32
 
@@ -39,6 +41,7 @@ class Evidence:
     def begin_again(self) -> None:
         """Forget all rows: the data is not what it was."""
         self.sample.clear()
+        self.sample.size = self.size
         self.register.clear()
         self._looks = [round(share * self.size) for share in (*EARLY, 1.0)]
         self._look_at, self._curious = FREE_ROWS, FREE_SLICES
@@ -75,6 +78,18 @@ class Evidence:
             return False
         sampled = bool(self._looks) and len(self.sample) >= self._looks[0]
         return sampled or (nothing and self.register.seen >= self._look_at)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the sample has all the rows that it is to have."""
+        return len(self.sample) >= self.sample.size
+
+    def grow(self) -> None:
+        """The sample was too small: other rows would have given another mesh."""
+        size = 2 * self.sample.size
+        if size <= MOST_GROWTH * self.size:
+            self.sample.grow(size)
+            self._looks.append(size)
 
     def looked(self) -> None:
         """A mesh was looked for by what there is."""

@@ -5,7 +5,7 @@ agree in all others form a cell.
 """
 
 from collections.abc import Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
 import numpy as np
@@ -17,7 +17,7 @@ from anabranch.policies.knowledge import Knowledge
 from anabranch.policies.query_mesh.condense import condense
 from anabranch.policies.query_mesh.costing import Costing
 from anabranch.policies.query_mesh.lattice import Configuration, configuration
-from anabranch.policies.query_mesh.repair import routes_of
+from anabranch.policies.query_mesh.repair import routes_of, row_costs
 from anabranch.policies.query_mesh.search import SEARCHES, Stop
 from anabranch.policies.query_mesh.training import Training
 from anabranch.policies.register import Register
@@ -63,6 +63,7 @@ class Solution:
     tuples: int
     trace: tuple[tuple[int, float], ...] = ()
     partitions: tuple[Partition, ...] = ()  # of the attributes that tell something
+    gap: float = 0.0  # share by which rows cost more under meshes that were found without them
 
     @property
     def saving(self) -> float:
@@ -82,6 +83,8 @@ class Task:
         Seconds per row to classify it, and for each further route.
     current
         The mesh in use, from which the search begins (a warm start).
+    check
+        Whether to cross-validate: would other samples of the same rows give a mesh as good?
     """
 
     sample: Reservoir
@@ -91,6 +94,7 @@ class Task:
     classifying: float = 0.0
     overhead: float = 0.0
     current: Mesh | None = None
+    check: bool = False
 
 
 def optimise(task: Task) -> Solution:
@@ -144,7 +148,23 @@ class Thought:
         whole = costing.total(configuration([range(len(training))]))
         mesh = _mesh(query, partitions, cells, tuples, costing.routes(search.best))
         trace = tuple(search.trace)
-        return Solution(mesh, search.best_cost, whole, len(training), trace, partitions)
+        gap = (yield from self._gap(mesh)) if task.check and partitions else 0.0
+        return Solution(mesh, search.best_cost, whole, len(training), trace, partitions, gap)
+
+    def _gap(self, mesh: Mesh) -> Generator[None, None, float]:
+        """Cross-validation (Section 4.2): the rows of each half under the mesh of the other."""
+        task = self._task
+        half = np.random.default_rng(task.settings.seed).permutation(len(task.sample)) % 2
+        own = row_costs(mesh, task.sample, task.costs)
+        others = np.zeros(len(own))
+        for part in range(2):
+            theirs, mine = np.flatnonzero(half != part), np.flatnonzero(half == part)
+            thought = Thought(replace(task, sample=task.sample.part(theirs), check=False))
+            while thought.solution is None:
+                thought.step()
+                yield
+            others[mine] = row_costs(thought.solution.mesh, task.sample.part(mine), task.costs)
+        return float(others.sum() / max(own.sum(), 1e-300)) - 1
 
     def _telling(self) -> Generator[None, None, tuple[Partition, ...]]:
         """Partitions of the attributes, or pairs of them, that tell something about an operator."""

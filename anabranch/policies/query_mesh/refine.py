@@ -5,14 +5,14 @@ operator sees tells of its cell for nothing; so routes are re-ordered and cells 
 tallies, each operator's share of passed rows taken as it is where it stands now.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.cost import choose_routes, rank_orders, route_costs
-from anabranch.model import Mesh, Route
+from anabranch.model import Mesh, Query, Route
 from anabranch.policies.base import Feedback, Rows
 from anabranch.policies.query_mesh.repair import columns_of
 from anabranch.stats import CellTally, Reservoir
@@ -26,12 +26,17 @@ PRIOR_ROWS = 4.0
 NEARLY = 0.003
 
 
-@dataclass
 class Refinement:
-    """The tallies of a mesh's cells, and the routes that they suggest."""
+    """The tallies of a mesh's cells, and the routes that they suggest.
 
-    mesh: Mesh
-    tally: CellTally
+    Rows are counted in two halves. Routes that one half suggests are costed by the other, or chance
+    would look like a saving.
+    """
+
+    def __init__(self, mesh: Mesh, known: tuple[int, ...]) -> None:
+        self.mesh = mesh
+        self._halves = [CellTally(known, len(mesh.query), seed) for seed in range(2)]
+        self._turn = 0
 
     @classmethod
     def of(cls, mesh: Mesh, sample: Reservoir) -> "Refinement":
@@ -39,95 +44,124 @@ class Refinement:
         assert mesh.classifier is not None
         columns = columns_of(mesh.query, sample)
         told = mesh.classifier.classify(columns, len(sample), np.random.default_rng(0))
-        known = tuple(np.unique(told.cells).tolist())
-        made = cls(mesh, CellTally(known, len(mesh.query)))
-        made.tally.count(told.cells)
-        for place, route in enumerate(mesh.routes):
-            alive = np.flatnonzero(told.routes == place)
-            for operator in route.indexes:
-                passed = ~sample.bits[alive, operator]
-                made.tally.update(operator, told.cells[alive], passed)
-                alive = alive[passed]
+        made = cls(mesh, tuple(np.unique(told.cells).tolist()))
+        for half, tally in enumerate(made._halves):
+            mine = np.arange(len(sample)) % 2 == half
+            tally.count(told.cells[mine])
+            for place, route in enumerate(mesh.routes):
+                alive = np.flatnonzero((told.routes == place) & mine)
+                for operator in route.indexes:
+                    passed = ~sample.bits[alive, operator]
+                    tally.update(operator, told.cells[alive], passed)
+                    alive = alive[passed]
         return made
+
+    def clear(self) -> None:
+        """Forget all rows: the data is not what it was."""
+        for tally in self._halves:
+            tally.clear()
 
     def update(self, feedback: Feedback) -> None:
         """Rows went by under a plan with the mesh's classifier."""
         if not len(feedback.cells):
             return
-        self.tally.count(feedback.cells)
+        tally = self._halves[self._turn]
+        self._turn = 1 - self._turn
+        tally.count(feedback.cells)
         for visit in feedback.visits:
-            self.tally.update(visit.operator, feedback.cells[visit.rows], visit.passed)
-
-    def repairs(self, costs: Floats, overhead: float) -> Iterator[tuple[str, Mesh, float]]:
-        """Meshes by the tallies, the cheapest repair first, and the share of the cost each saves.
-
-        Re-order: the cells of a route stay together, in another order. Re-label: cells take the
-        other routes that there are. Both: the best few routes for all cells.
-        """
-        known = len(self.tally.known)
-        passed, weights = self.tally.get(PRIOR_ROWS)[:known], self.tally.rows[:known]
-        if not weights.sum():
-            return
-        labels, orders = self._labels(), np.array([r.indexes for r in self.mesh.routes])
-        cost = _Cost(passed, weights / weights.sum(), costs, overhead)
-        now = cost.of(orders, labels)
-        mixed = np.array(
-            [
-                np.average(passed[labels == r], axis=0, weights=weights[labels == r] + 1e-9)
-                if (labels == r).any()
-                else passed.mean(axis=0)
-                for r in range(len(orders))
-            ]
-        )
-        reordered = rank_orders(mixed, costs, self.mesh.query)
-        yield "re-order", self._with(reordered, labels), 1 - cost.of(reordered, labels) / now
-        relabelled = route_costs(passed, costs, orders).argmin(axis=1)
-        yield "re-label", self._with(orders, relabelled), 1 - cost.of(orders, relabelled) / now
-        found = choose_routes(passed, weights, costs, self.mesh.query, MOST_ROUTES, overhead)
-        best = self._with(found.orders, found.chosen)
-        yield "re-order and re-label", best, 1 - cost.of(found.orders, found.chosen) / now
+            tally.update(visit.operator, feedback.cells[visit.rows], visit.passed)
 
     def repaired(self, costs: Floats, overhead: float) -> tuple[str, Mesh, float]:
-        """The cheapest repair that is nearly as good as the best."""
-        repairs = list(self.repairs(costs, overhead))
-        if not repairs:
+        """The cheapest repair that is nearly as good as the best, and the share that it saves."""
+        whole = self._view(self._halves[0].merge(self._halves[1]), costs, overhead)
+        halves = [self._view(tally, costs, overhead) for tally in self._halves]
+        if not all(half.rows.sum() for half in halves):
             return "", self.mesh, 0.0
-        best = max(gain for _, _, gain in repairs)
-        return next(repair for repair in repairs if repair[2] >= best - NEARLY)
+        now = sum(half.cost(half.orders, half.labels) for half in halves)
+        gains = {}
+        for name, repair in REPAIRS.items():
+            fitted = [repair(half) for half in halves]
+            then = halves[0].cost(*fitted[1]) + halves[1].cost(*fitted[0])
+            gains[name] = 1 - then / now
+        best = max(gains.values())
+        name = next(name for name, gain in gains.items() if gain >= best - NEARLY)
+        return name, self._with(*REPAIRS[name](whole)), gains[name]
+
+    def _view(self, tally: CellTally, costs: Floats, overhead: float) -> "_View":
+        assert self.mesh.classifier is not None
+        known = len(tally.known)
+        return _View(
+            self.mesh.query,
+            tally.get(PRIOR_ROWS)[:known],
+            tally.rows[:known],
+            costs,
+            overhead,
+            np.array([route.indexes for route in self.mesh.routes]),
+            self.mesh.classifier.routes_of(tally.known),
+        )
 
     def _with(self, orders: Rows, labels: Rows) -> Mesh:
         """The mesh with these routes, those that no cell takes left out, the main one first."""
-        rows = np.bincount(labels, self.tally.rows[: len(labels)], len(orders))
-        used = [r for r in np.argsort(-rows, kind="stable").tolist() if (labels == r).any()]
+        counted = self._halves[0].rows + self._halves[1].rows
+        rows = np.bincount(labels, counted[: len(labels)], len(orders))
         routes: dict[tuple[int, ...], int] = {}
-        for r in used:
-            routes.setdefault(tuple(orders[r].tolist()), len(routes))
+        for r in np.argsort(-rows, kind="stable").tolist():
+            if (labels == r).any():
+                routes.setdefault(tuple(orders[r].tolist()), len(routes))
         places = [routes[tuple(orders[r].tolist())] for r in labels]
+        known = self._halves[0].known
         assert self.mesh.classifier is not None
         return replace(
             self.mesh,
             routes=tuple(Route.of(self.mesh.query, order) for order in routes),
-            classifier=self.mesh.classifier.labelled(
-                dict(zip(self.tally.known, places, strict=True))
-            ),
+            classifier=self.mesh.classifier.labelled(dict(zip(known, places, strict=True))),
         )
-
-    def _labels(self) -> Rows:
-        """The route of each known cell."""
-        assert self.mesh.classifier is not None
-        return self.mesh.classifier.routes_of(self.tally.known)
 
 
 @dataclass(frozen=True)
-class _Cost:
-    """Seconds per row, by the selectivities and the share of rows of each cell."""
+class _View:
+    """Cells by some of the rows: share passed by each operator, rows, and the routes in force."""
 
+    query: Query
     passed: Floats
-    share: Floats
+    rows: Floats
     costs: Floats
     overhead: float
+    orders: Rows
+    labels: Rows  # cell -> route
 
-    def of(self, orders: Rows, labels: Rows) -> float:
+    def cost(self, orders: Rows, labels: Rows) -> float:
+        """Seconds per row."""
         table = route_costs(self.passed, self.costs, orders)
-        work = float(self.share @ table[np.arange(len(labels)), labels])
+        share = self.rows / self.rows.sum()
+        work = float(share @ table[np.arange(len(labels)), labels])
         return work + self.overhead * (len(np.unique(orders[np.unique(labels)], axis=0)) - 1)
+
+
+def _reorder(view: _View) -> tuple[Rows, Rows]:
+    """The cells of a route stay together, in another order."""
+    mixed = np.zeros((len(view.orders), len(view.query)))
+    for route in range(len(view.orders)):
+        weights = np.where(view.labels == route, view.rows, 0.0) + 1e-9
+        mixed[route] = np.average(view.passed, axis=0, weights=weights)
+    return rank_orders(mixed, view.costs, view.query), view.labels
+
+
+def _relabel(view: _View) -> tuple[Rows, Rows]:
+    """Cells take others of the routes that there are."""
+    return view.orders, route_costs(view.passed, view.costs, view.orders).argmin(axis=1)
+
+
+def _both(view: _View) -> tuple[Rows, Rows]:
+    """The best few routes for all cells."""
+    rows = np.maximum(view.rows, 1e-9)
+    found = choose_routes(view.passed, rows, view.costs, view.query, MOST_ROUTES, view.overhead)
+    return found.orders, found.chosen
+
+
+# The cheapest comes first.
+REPAIRS: dict[str, Callable[[_View], tuple[Rows, Rows]]] = {
+    "re-order": _reorder,
+    "re-label": _relabel,
+    "re-order and re-label": _both,
+}

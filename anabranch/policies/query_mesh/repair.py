@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.cost import order_cost
+from anabranch.cost import pattern_costs
 from anabranch.model import Mesh, Query
 from anabranch.model.classifier import Values
 from anabranch.policies.base import Rows
@@ -26,10 +26,15 @@ def routes_of(mesh: Mesh, sample: Reservoir) -> Rows:
     return mesh.classifier.classify(columns_of(mesh.query, sample), len(sample), random).routes
 
 
+def row_costs(mesh: Mesh, sample: Reservoir, costs: Floats) -> Floats:
+    """Seconds that each sampled row takes under a plan."""
+    taken, each = routes_of(mesh, sample), np.zeros(len(sample))
+    for place, route in enumerate(mesh.routes):
+        rows = taken == place
+        each[rows] = pattern_costs(sample.bits[rows], costs, route.indexes)
+    return each
+
+
 def expected(mesh: Mesh, sample: Reservoir, costs: Floats) -> float:
     """Seconds per row of the sample under a plan."""
-    taken, cost = routes_of(mesh, sample), 0.0
-    for place, route in enumerate(mesh.routes):
-        rows = sample.bits[taken == place]
-        cost += len(rows) * order_cost(rows, costs, route.indexes)
-    return cost / max(len(sample), 1)
+    return float(row_costs(mesh, sample, costs).sum()) / max(len(sample), 1)
