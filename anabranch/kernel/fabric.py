@@ -101,6 +101,7 @@ class Fabric:
         ledger, self.ledger = self.ledger, Ledger.empty(len(self.query))
         if self.learner.uses_attributes and ledger.rows_in:
             ledger.plan = self.learner.learned().to_dict()
+            ledger.evidence = self.learner.testimony()
         return ledger
 
     def _slice(

@@ -70,7 +70,8 @@ class Ledger:
 
     `routing` counts evaluations by operator and by what they were routed by: an attribute, none
     (`UNCLASSIFIED`), or in order to profile (`PROFILING`). `plan` is the newest plan with a
-    classifier, as data.
+    classifier, as data, `evidence` what it was learned from, if there is news of that, and `words`
+    what the numbers of attributes stand for, as far as it was not told before.
 
     Examples
     --------
@@ -95,6 +96,8 @@ class Ledger:
     current: tuple[str, ...] = ()
     plan: dict[str, Any] | None = None
     events: list[Event] = field(default_factory=list)
+    evidence: dict[str, Any] | None = None
+    words: dict[str, dict[float, str]] = field(default_factory=dict)
 
     @classmethod
     def empty(cls, operators: int) -> "Ledger":
@@ -144,6 +147,11 @@ class Ledger:
         for route, rows in other.routes.items():
             merged.routes[route if merged._has_room(route) else OTHER_ROUTES] += rows
         merged.events = [*self.events, *other.events][:MAX_EVENTS]
+        merged.evidence = other.evidence or self.evidence
+        merged.words = {
+            name: {**self.words.get(name, {}), **other.words.get(name, {})}
+            for name in {**self.words, **other.words}
+        }
         return merged
 
     def to_dict(self) -> dict[str, Any]:
@@ -159,6 +167,8 @@ class Ledger:
             "current": list(self.current),
             "plan": self.plan,
             "events": [event.to_dict() for event in self.events],
+            "evidence": self.evidence,
+            "words": {name: list(known.items()) for name, known in self.words.items()},
         }
 
     @classmethod
@@ -175,4 +185,6 @@ class Ledger:
             current=tuple(data["current"]),
             plan=data["plan"],
             events=[Event.from_dict(event) for event in data["events"]],
+            evidence=data["evidence"],
+            words={name: dict(known) for name, known in data["words"].items()},
         )

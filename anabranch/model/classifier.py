@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.model.attribute import Codes, Floats, Partition
+from anabranch.model.attribute import Codes, Floats, Partition, ValuePartition
 
 # Cells up to which a classifier has a table of all, instead of searching among the known ones.
 MOST_DENSE = 100_000
@@ -41,6 +41,11 @@ class Classifier(ABC):
         """Names of the attributes that it reads."""
         return ()
 
+    @property
+    def values(self) -> dict[str, frozenset[float]]:
+        """Attribute -> single values of it that rows are told apart by."""
+        return {}
+
     @abstractmethod
     def classify(self, values: Values, rows: int, random: np.random.Generator) -> Classified:
         """The route of each row."""
@@ -50,7 +55,7 @@ class Classifier(ABC):
         raise NotImplementedError(f"a {self.kind} has no cells")
 
     def labelled(self, routes: Mapping[int, int]) -> "Classifier":
-        """The classifier with other routes for these cells."""
+        """The classifier with other routes: these for cells that are listed, 0 for all others."""
         raise NotImplementedError(f"a {self.kind} has no cells")
 
     @abstractmethod
@@ -133,6 +138,11 @@ class Cells(Classifier):
     def attributes(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(a for p in self.partitions for a in p.attributes))
 
+    @property
+    def values(self) -> dict[str, frozenset[float]]:
+        singles = [single for whole in self.partitions for single in whole.singles]
+        return {s.attribute: frozenset(s.values) for s in singles if isinstance(s, ValuePartition)}
+
     @cached_property
     def _lookup(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         table = np.array(self.table, np.int64).reshape(-1, 2)
@@ -154,8 +164,7 @@ class Cells(Classifier):
         return np.array([table.get(cell, 0) for cell in cells], np.int64)
 
     def labelled(self, routes: Mapping[int, int]) -> "Cells":
-        table = {**dict(self.table), **routes}
-        entries = tuple((cell, route) for cell, route in sorted(table.items()) if route)
+        entries = tuple((cell, route) for cell, route in sorted(routes.items()) if route)
         return Cells(self.partitions, entries, self.pairings)
 
     def classify(self, values: Values, rows: int, random: np.random.Generator) -> Classified:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,8 @@ from anabranch.model.operator import Operator
 from anabranch.model.query import Query
 from anabranch.model.reading import classifier_from
 from anabranch.model.route import Route
+from anabranch.model.tree import Tree
+from anabranch.model.windowed import Windowed
 
 FORMAT = "anabranch-plan/1"
 
@@ -37,6 +39,8 @@ class Mesh:
     routes: tuple[Route, ...]
     figures: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     classifier: Classifier | None = None
+    # Attribute -> number -> the word that it stands for, of words that the classifier asks for.
+    words: Mapping[str, Mapping[float, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.classifier is not None:
@@ -65,7 +69,29 @@ class Mesh:
             "routes": [list(route.order) for route in self.routes],
             "figures": {name: dict(values) for name, values in self.figures.items()},
             "classifier": self.classifier.to_dict() if self.classifier else None,
+            "words": {name: [[n, w] for n, w in known.items()] for name, known in self._used()},
         }
+
+    def _used(self) -> list[tuple[str, dict[float, str]]]:
+        """The words that the classifier asks for; a plan holds no other values of rows."""
+        asked = self.classifier.values if self.classifier else {}
+        told = [
+            (name, {v: w for v, w in self.words.get(name, {}).items() if v in asked[name]})
+            for name in asked
+        ]
+        return [(name, known) for name, known in told if known]
+
+    def worded(self, words: Mapping[str, Mapping[float, str]]) -> "Mesh":
+        """The plan with what numbers stand for, where that is known."""
+        mesh = replace(self, words=words)
+        return replace(mesh, words=dict(mesh._used()))
+
+    def rules(self) -> list[str]:
+        """Which rows take which route, one line each, where a tree says so."""
+        tree = self.classifier.inner if isinstance(self.classifier, Windowed) else self.classifier
+        if not isinstance(tree, Tree):
+            return []
+        return tree.rules([str(route) for route in self.routes], self.words)
 
     @classmethod
     def from_dict(cls, data: Any) -> "Mesh":
@@ -83,7 +109,11 @@ class Mesh:
             classifier = classifier_from(told) if told is not None else None
             for pairing in classifier.pairings if isinstance(classifier, Cells) else ():
                 query.index(pairing.operator)
-            return cls(query, routes, _figures(query, data["figures"]), classifier)
+            words = {
+                str(name): {float(number): str(word) for number, word in known}
+                for name, known in data.get("words", {}).items()
+            }
+            return cls(query, routes, _figures(query, data["figures"]), classifier, words)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise PlanError(f"damaged plan: {type(error).__name__}: {error}") from error
 
@@ -108,7 +138,7 @@ class Mesh:
             raise PlanError("this plan belongs to another query: " + "; ".join(lines))
         self._check_attributes(query)
         routes = tuple(Route(query, route.order) for route in self.routes)
-        return Mesh(query, routes, self.figures, self.classifier)
+        return replace(self, query=query, routes=routes)
 
     def _check_attributes(self, query: Query) -> None:
         known = [attribute.name for attribute in query.attributes]

@@ -20,6 +20,9 @@ from anabranch.model.classifier import MOST_DENSE, Classified, Classifier, Value
 DEEPEST = 30
 
 Bits = NDArray[np.bool_]
+# Attribute -> number -> the word that it stands for.
+Words = Mapping[str, Mapping[float, str]]
+NO_WORDS: Words = {}
 
 
 @dataclass(frozen=True)
@@ -41,8 +44,12 @@ class Question(ABC):
     no: "Node"
 
     @abstractmethod
-    def told(self, answer: bool) -> str:
-        """As a condition."""
+    def asked(self) -> dict[str, Any]:
+        """What is asked, as plain data."""
+
+    def to_dict(self) -> dict[str, Any]:
+        ways = {"yes": self.yes.to_dict(), "no": self.no.to_dict()}
+        return {"attribute": self.attribute, **self.asked(), **ways}
 
 
 @dataclass(frozen=True)
@@ -55,43 +62,22 @@ class AtMost(Question):
         if not isfinite(self.border):
             raise ValueError(f"a border must be finite, got {self.border}")
 
-    def told(self, answer: bool) -> str:
-        return f"{self.attribute} {'<=' if answer else '>'} {self.border:g}"
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "attribute": self.attribute,
-            "at_most": self.border,
-            "yes": self.yes.to_dict(),
-            "no": self.no.to_dict(),
-        }
+    def asked(self) -> dict[str, Any]:
+        return {"at_most": self.border}
 
 
 @dataclass(frozen=True)
 class OneOf(Question):
-    """Is the value one of these? `words` are what numbers that stand for words stand for."""
+    """Is the value one of these?"""
 
     values: tuple[float, ...]
-    words: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.values or not all(map(isfinite, self.values)):
             raise ValueError(f"a test needs finite values, got {self.values}")
-        if self.words and len(self.words) != len(self.values):
-            raise ValueError("a test needs one word for each value, or none")
 
-    def told(self, answer: bool) -> str:
-        shown = self.words or tuple(f"{value:g}" for value in self.values)
-        return f"{self.attribute} {'in' if answer else 'not in'} {{{', '.join(sorted(shown))}}}"
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "attribute": self.attribute,
-            "one_of": list(self.values),
-            "words": list(self.words),
-            "yes": self.yes.to_dict(),
-            "no": self.no.to_dict(),
-        }
+    def asked(self) -> dict[str, Any]:
+        return {"one_of": list(self.values)}
 
 
 Node = Leaf | AtMost | OneOf
@@ -219,12 +205,12 @@ class Tree(Classifier):
         return self._routes[list(cells)]
 
     def labelled(self, routes: Mapping[int, int]) -> "Tree":
-        """The tree with other routes at these leaves; what it asks stays."""
+        """Other routes at the leaves; what the tree asks stays."""
         numbers = iter(range(len(self.leaves)))
 
         def label(node: Node) -> Node:
             if isinstance(node, Leaf):
-                return Leaf(routes.get(next(numbers), node.route))
+                return Leaf(routes.get(next(numbers), 0))
             return replace(node, yes=label(node.yes), no=label(node.no))
 
         return Tree(label(self.root))
@@ -238,12 +224,17 @@ class Tree(Classifier):
         if not all(0 <= leaf.route < count for leaf in self.leaves):
             raise ValueError(f"the tree names a route beyond the {count} that there are")
 
-    def rules(self, routes: Sequence[str]) -> list[str]:
+    def rules(self, routes: Sequence[str], words: Words = NO_WORDS) -> list[str]:
         """One line per leaf: the conditions on the way there, and its route."""
-        return [
-            f"if {' and '.join(conditions)}: {routes[route]}" if conditions else routes[route]
-            for conditions, route in _paths(self.root, ())
-        ]
+        lines = []
+        for answers, route in paths(self.root):
+            told = " and ".join(conditions(answers, words))
+            lines.append(f"if {told}: {routes[route]}" if told else routes[route])
+        return lines
+
+    @property
+    def values(self) -> dict[str, frozenset[float]]:
+        return {name: frozenset(axis.values) for name, axis in self.axes.items() if axis.values}
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.kind, "root": self.root.to_dict()}
@@ -253,12 +244,56 @@ class Tree(Classifier):
         return Tree(_mapped(self.root, change))
 
 
-def _paths(node: Node, so_far: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], int]]:
+Answer = tuple[Question, bool]
+
+
+def paths(node: Node, so_far: tuple[Answer, ...] = ()) -> Iterator[tuple[tuple[Answer, ...], int]]:
+    """The answers on the way to each leaf, and its route."""
     if isinstance(node, Leaf):
         yield so_far, node.route
         return
-    yield from _paths(node.yes, (*so_far, node.told(True)))
-    yield from _paths(node.no, (*so_far, node.told(False)))
+    yield from paths(node.yes, (*so_far, (node, True)))
+    yield from paths(node.no, (*so_far, (node, False)))
+
+
+def conditions(answers: Sequence[Answer], words: Words = NO_WORDS) -> list[str]:
+    """Answers as conditions, several about one attribute as few as can be.
+
+    >>> questions = [AtMost("x", Leaf(0), Leaf(1), border) for border in (9.0, 5.0, 1.0)]
+    >>> conditions([(questions[0], True), (questions[1], True), (questions[2], False)])
+    ['1 < x <= 5']
+    """
+    told = []
+    for name in dict.fromkeys(question.attribute for question, _ in answers):
+        own = [(q, answer) for q, answer in answers if q.attribute == name]
+        told += _range(name, own) + _set(name, own, words.get(name, {}))
+    return told
+
+
+def _range(name: str, answers: Sequence[Answer]) -> list[str]:
+    borders = [(q.border, answer) for q, answer in answers if isinstance(q, AtMost)]
+    high = min((border for border, answer in borders if answer), default=None)
+    low = max((border for border, answer in borders if not answer), default=None)
+    if low is not None and high is not None:
+        return [f"{low:g} < {name} <= {high:g}"]
+    if high is not None:
+        return [f"{name} <= {high:g}"]
+    return [] if low is None else [f"{name} > {low:g}"]
+
+
+def _set(name: str, answers: Sequence[Answer], words: Mapping[float, str]) -> list[str]:
+    sets = [(frozenset(q.values), answer) for q, answer in answers if isinstance(q, OneOf)]
+    inside = [values for values, answer in sets if answer]
+    outside = frozenset[float]().union(*(values for values, answer in sets if not answer))
+    if inside:
+        left = frozenset.intersection(*inside) - outside
+        return [f"{name} in {_braced(left, words)}"]
+    return [f"{name} not in {_braced(outside, words)}"] if outside else []
+
+
+def _braced(values: frozenset[float], words: Mapping[float, str]) -> str:
+    numbers = [f"{value:g}" for value in sorted(values) if value not in words]
+    return "{" + ", ".join([*numbers, *sorted(words[v] for v in values if v in words)]) + "}"
 
 
 def _mapped(node: Node, change: Callable[[int], int]) -> Node:
@@ -284,5 +319,4 @@ def _node_from(data: Mapping[str, Any], depth: int) -> Node:
     yes, no = _node_from(data["yes"], depth + 1), _node_from(data["no"], depth + 1)
     if "at_most" in data:
         return AtMost(name, yes, no, float(data["at_most"]))
-    values, words = tuple(map(float, data["one_of"])), tuple(map(str, data["words"]))
-    return OneOf(name, yes, no, values, words)
+    return OneOf(name, yes, no, tuple(map(float, data["one_of"])))

@@ -35,6 +35,10 @@ class Windowed(Classifier):
     def attributes(self) -> tuple[str, ...]:
         return self.inner.attributes
 
+    @property
+    def values(self) -> dict[str, frozenset[float]]:
+        return self.inner.values
+
     def classify(self, values: Values, rows: int, random: np.random.Generator) -> Classified:
         first = -(-rows // self.rows)
         told = self.inner.classify(lambda name: values(name)[:: self.rows], first, random)

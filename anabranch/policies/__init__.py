@@ -1,7 +1,7 @@
 """One file per algorithm, one registry."""
 
 from anabranch.policies.agreedy import AGreedy
-from anabranch.policies.base import Call, Event, Feedback, Policy, Sampling, Visit
+from anabranch.policies.base import Call, Event, Feedback, Opinion, Policy, Sampling, Visit
 from anabranch.policies.content import ContentLearns
 from anabranch.policies.content_knows import ContentKnows
 from anabranch.policies.eddy import Eddy
@@ -27,6 +27,7 @@ __all__ = [
     "Greedy",
     "Independent",
     "LocalSwaps",
+    "Opinion",
     "Optimal",
     "Policy",
     "QueryMesh",

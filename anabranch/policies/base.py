@@ -171,6 +171,15 @@ class Event:
         return f" ({before} {self.cost_before * 1e6:.3g}{told} us per row)"
 
 
+@dataclass(frozen=True)
+class Opinion:
+    """What one worker learned: its rows, its plan, and what that was learned from."""
+
+    rows: int
+    plan: Mesh
+    evidence: Mapping[str, Any] | None = None
+
+
 @dataclass
 class Policy(ABC):
     """Chooses the order in which operators see rows.
@@ -220,6 +229,14 @@ class Policy(ABC):
     def learned(self) -> Mesh:
         """The plan to save; a plan to follow now may have parts that are only tried."""
         return self.plan()
+
+    def testimony(self) -> dict[str, Any] | None:
+        """What was learned from, as plain data, if there is news of that for the driver."""
+        return None
+
+    def agree(self, query: Query, opinions: Sequence["Opinion"]) -> Mesh | None:
+        """One plan from what several workers learned; None if the most followed order is it."""
+        return None
 
     def main_order(self) -> tuple[str, ...]:
         """The order in force, of the main route where there are several."""

@@ -37,12 +37,13 @@ class WorkerLog:
         self.events: list[Event] = []
         self._current: dict[str, tuple[int, tuple[str, ...]]] = {}
         self._plans: dict[str, dict[str, Any]] = {}
+        self._evidence: dict[str, dict[str, Any]] = {}
         self._updates = 0
 
     def update(self, worker: str, ledger: Mapping[str, Any]) -> None:
         """Add a ledger that a worker sent; a worker's ledgers come in their order."""
         said = Ledger.from_dict(ledger)
-        self.total = self.total.merge(said)
+        self.total = self.total.merge(replace(said, evidence=None))
         self.rows[worker] = self.rows.get(worker, 0) + said.rows_in
         self._updates += 1
         if said.routes:  # the last ledger of a task may have nothing left to tell
@@ -50,6 +51,8 @@ class WorkerLog:
             self.first.setdefault(worker, next(iter(said.routes)))
         if said.plan is not None:
             self._plans[worker] = said.plan
+        if said.evidence is not None:
+            self._evidence[worker] = said.evidence
         self.events += [replace(event, worker=worker) for event in said.events]
         del self.events[:-MAX_EVENTS]
         self._forget()
@@ -58,7 +61,7 @@ class WorkerLog:
         """Spark ends idle workers and starts others: a long stream sees any number of them."""
         while len(self.rows) > MAX_WORKERS:
             silent = min(self._current, key=lambda worker: self._current[worker][0])
-            for known in (self.rows, self.first, self._current, self._plans):
+            for known in (self.rows, self.first, self._current, self._plans, self._evidence):
                 known.pop(silent, None)
 
     def order(self) -> tuple[str, ...] | None:
@@ -68,6 +71,15 @@ class WorkerLog:
             if update > self._updates - RECENT_UPDATES:
                 votes[order] = votes.get(order, 0) + self.rows[worker]
         return max(votes, key=lambda order: votes[order]) if votes else None
+
+    @property
+    def words(self) -> dict[str, dict[float, str]]:
+        """What the numbers of attributes stand for."""
+        return self.total.words
+
+    def opinions(self) -> list[tuple[int, dict[str, Any], dict[str, Any] | None]]:
+        """Rows, plan and evidence of each worker that has a plan."""
+        return [(self.rows[w], plan, self._evidence.get(w)) for w, plan in self._plans.items()]
 
     def plan(self) -> dict[str, Any] | None:
         """The newest plan of the worker that saw most rows, of those heard of lately."""

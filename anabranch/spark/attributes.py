@@ -35,6 +35,9 @@ LONGEST_WORD = 64
 # A whole number of so many bits is exact as a float.
 WORD_BITS = 52
 
+# Every so many rows the words travel, too.
+SPELLED_EVERY = 97
+
 WORDS = (StringType, CharType, VarcharType)
 NUMBERS = (NumericType, BooleanType, DateType, TimestampType, TimestampNTZType)
 
@@ -118,6 +121,18 @@ def describe(df: DataFrame, names: Sequence[str]) -> list[tuple[Attribute, Colum
         attribute = Attribute(name, "word" if isinstance(kind, WORDS) else "number")
         described.append((attribute, as_number(F.col(".".join(map(quoted, path))), kind)))
     return described
+
+
+def words_of(df: DataFrame, names: Sequence[str]) -> Column | None:
+    """Now and then the words of a row, by which numbers that stand for words can be told."""
+    if not names:
+        return None
+    known = usable(df.schema)
+    paths = [".".join(map(quoted, known[name][0])) for name in names]
+    # A word too long to be a class is not told.
+    words = [F.when(F.length(path) <= LONGEST_WORD, F.col(path).cast("string")) for path in paths]
+    now = F.monotonically_increasing_id() % SPELLED_EVERY == 0
+    return F.when(now, F.array(*words))
 
 
 def as_number(column: Column, kind: DataType) -> Column:

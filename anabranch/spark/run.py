@@ -9,9 +9,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from anabranch.model import Attribute, InputError, Mesh, Query
-from anabranch.policies import Policy
-from anabranch.report import Report
-from anabranch.spark.attributes import choose, describe, encoder
+from anabranch.policies import Opinion, Policy
+from anabranch.report import Report, WorkerLog
+from anabranch.spark.attributes import choose, describe, encoder, words_of
 from anabranch.spark.collector import Collector, Postman
 from anabranch.spark.inflow import attach
 from anabranch.spark.predicates import Conversion
@@ -51,7 +51,7 @@ class Run:
         self._postman = Postman.of(session)
         self._postman.subscribe(self._id, self._collector)
         conversion = Conversion.of(session.conf.get)
-        compiled = compile_stages(stages, conversion, prepared.attributes)
+        compiled = compile_stages(stages, conversion, prepared.attributes, prepared.words)
         fused = Fused(
             self._id,
             prepared.query,
@@ -60,6 +60,7 @@ class Run:
             start,
             seed,
             compiled.attributes,
+            compiled.words,
         )
         self.df = _assemble(source, stages, compiled, fused)
 
@@ -83,10 +84,13 @@ class Run:
     def plan(self) -> Mesh:
         """The order that most rows follow now, with what was measured of each operator.
 
-        With a policy that routes by content: all routes and the classifier, of the worker that saw
+        With a policy that routes by content: all routes and the classifier. `mesh` and `auto` find
+        them anew from the samples of all workers; of others it is the plan of the worker that saw
         most rows. Before the first action it is the plan that the run begins with.
         """
-        report = self.report()
+        self._postman.wait()
+        log = self._collector.log()
+        report = Report.of(self.query, log, "", self.policy.name)
         if not report.order:
             return self._prepared.bind(self._start).plan()
         figures = {
@@ -97,10 +101,20 @@ class Run:
             for name, rows in report.evaluations.items()
             if rows
         }
-        if report.plan is None:
-            return Mesh.single(self.query, report.order, figures)
-        learned = Mesh.from_dict(report.plan).check(self.query)
-        return replace(learned, figures=figures)
+        learned = self._agreed(log) or Mesh.single(self.query, report.order)
+        return replace(learned, figures=figures).worded(log.words)
+
+    def _agreed(self, log: WorkerLog) -> Mesh | None:
+        """One plan for all workers, of a policy that routes by content."""
+        opinions = [
+            Opinion(rows, Mesh.from_dict(plan).check(self.query), evidence)
+            for rows, plan, evidence in log.opinions()
+        ]
+        agreed = self._prepared.policy.agree(self.query, opinions)
+        newest = log.plan()
+        if agreed is not None or newest is None:
+            return agreed
+        return Mesh.from_dict(newest).check(self.query)
 
 
 @dataclass(frozen=True)
@@ -110,6 +124,7 @@ class Prepared:
     policy: Policy
     query: Query
     attributes: list[tuple[Attribute, Column]]
+    words: Column | None = None  # now and then, the words that attributes have
 
     def bind(self, start: Mesh | None = None) -> Policy:
         return self.policy.bind(self.query, start)
@@ -139,7 +154,8 @@ def prepare(
     routed = len(stages.query) > 1 or needed
     attributes = describe(source, names) if routed else []
     query = replace(stages.query, attributes=tuple(a for a, _ in attributes))
-    return Prepared(policy.encoded(encoder(source)), query, attributes)
+    words = words_of(source, [a.name for a, _ in attributes if a.kind == "word"])
+    return Prepared(policy.encoded(encoder(source)), query, attributes, words)
 
 
 def _assemble(source: DataFrame, stages: Stages, compiled: Compiled, fused: Fused) -> DataFrame:

@@ -214,11 +214,15 @@ class Compiled:
     predicates: list[tuple[Predicate, list[int]]]
     inputs: list[Column]
     attributes: dict[str, int]  # name -> its input
+    words: int | None  # the input that has words now and then
     joins: list[tuple[DataFrame, Table]]
 
 
 def compile_stages(
-    stages: Stages, conversion: Conversion, attributes: Sequence[tuple[Attribute, Column]] = ()
+    stages: Stages,
+    conversion: Conversion,
+    attributes: Sequence[tuple[Attribute, Column]] = (),
+    words: Column | None = None,
 ) -> Compiled:
     """Read the bounded tables and bind every predicate and attribute to its inputs."""
     inputs = _Inputs()
@@ -234,7 +238,8 @@ def compile_stages(
     joins = [(snapshots[t.operator.name], t) for t in stages.joins]
     # Labels of attributes cannot meet those of columns: these are other expressions.
     places = {a.name: inputs.add(f"attribute {a.name}", column) for a, column in attributes}
-    return Compiled(predicates, inputs.columns, places, joins)
+    spelled = None if words is None else inputs.add("words", words)
+    return Compiled(predicates, inputs.columns, places, spelled, joins)
 
 
 def _probe(

@@ -27,6 +27,8 @@ MAX_LEARNERS = 64
 # A ledger is sent with the first batch of a task, then after 2, 4, 8 ... batches up to this many,
 # and with the last one: a limit sees figures early, a long task sends few.
 MAX_BATCHES_PER_LEDGER = 64
+# Words of an attribute that are told apart; one with more is hardly a class.
+MOST_WORDS = 200
 
 _learners: OrderedDict[str, Policy] = OrderedDict()
 # Spark's daemon forks its workers before they load this module: each gets its own name.
@@ -44,17 +46,20 @@ class Fused:
     start: Mesh | None
     seed: int
     attributes: Mapping[str, int] = field(default_factory=dict)  # name -> its input
+    words: int | None = None  # the input that has words now and then
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[pa.Array]:
         learner = self._learner()
         fabric = Fabric(
             self.query, self.predicates, learner, self._task_seed(), attributes=self.attributes
         )
-        mail = _Mail(self.run, fabric)
+        dictionary = Dictionary(self._spelled(), self.words)
+        mail = _Mail(self.run, fabric, dictionary)
         held: Mask | None = None
         for batch in batches:
             columns = [batch] if isinstance(batch, pa.Array) else list(batch)
             keep = fabric.process(columns, len(columns[0]))
+            dictionary.read(columns)
             if not len(keep):
                 continue  # has no row that could carry a ledger, and none to answer for
             if held is not None:
@@ -64,6 +69,11 @@ class Fused:
         self._close()
         if held is not None:
             yield mail.wrap(held, last=True)
+
+    def _spelled(self) -> dict[str, int]:
+        """Attributes that are words, and their inputs, in the order in which words travel."""
+        kinds = {a.name: a.kind for a in self.query.attributes}
+        return {name: i for name, i in self.attributes.items() if kinds.get(name) == "word"}
 
     def _learner(self) -> Policy:
         learner = _learners.pop(self.run, None)
@@ -90,10 +100,39 @@ class Fused:
                     close()
 
 
+class Dictionary:
+    """What numbers stand for, learned from the rows whose words travel."""
+
+    def __init__(self, attributes: Mapping[str, int], words: int | None) -> None:
+        self._attributes, self._words = attributes, words
+        self._known: dict[str, dict[float, str]] = {name: {} for name in attributes}
+        self._untold: dict[str, dict[float, str]] = {}
+
+    def read(self, columns: Sequence[pa.Array]) -> None:
+        """Take in a batch."""
+        if self._words is None:
+            return
+        told = columns[self._words]
+        rows = np.flatnonzero(told.is_valid().to_numpy(zero_copy_only=False))
+        spelled = told.take(pa.array(rows)).to_pylist()
+        for place, (name, column) in enumerate(self._attributes.items()):
+            known = self._known[name]
+            numbers = columns[column].take(pa.array(rows)).to_pylist()
+            for number, row in zip(numbers, spelled, strict=True):
+                if row[place] is not None and number not in known and len(known) < MOST_WORDS:
+                    known[number] = row[place]
+                    self._untold.setdefault(name, {})[number] = row[place]
+
+    def take(self) -> dict[str, dict[float, str]]:
+        """What was learned since the last call of this."""
+        untold, self._untold = self._untold, {}
+        return untold
+
+
 class _Mail:
     """Puts ledgers into the stats field of the verdicts."""
 
-    def __init__(self, run: str, fabric: Fabric) -> None:
+    def __init__(self, run: str, fabric: Fabric, dictionary: Dictionary) -> None:
         context = TaskContext.get()
         self._head = {
             "run": run,
@@ -105,7 +144,7 @@ class _Mail:
             # One task runs the operator several times when its partitions were coalesced.
             "call": uuid.uuid4().hex[:8],
         }
-        self._fabric = fabric
+        self._fabric, self._dictionary = fabric, dictionary
         self._sent = 0
         self._batches = 0
         self._patience = 1
@@ -125,6 +164,7 @@ class _Mail:
         self._batches = 0
         self._patience = min(2 * self._patience, MAX_BATCHES_PER_LEDGER)
         ledger = self._fabric.take_ledger()
+        ledger.words = self._dictionary.take()
         now = time.process_time()
         ledger.cpu, self._cpu = now - self._cpu, now
         letter = {**self._head, "number": self._sent, "last": last, "ledger": ledger.to_dict()}

@@ -83,7 +83,7 @@ def test_policies_and_other_arguments(df):
     with pytest.raises(ab.InputError, match='did you mean "agreedy"'):
         query.run(policy="agreddy")
     with pytest.raises(ab.InputError, match="not built yet; valid: auto, fixed"):
-        query.run(policy="mesh")
+        query.run(policy="om")
     with pytest.raises(ab.InputError, match="not a valid order"):
         query.run(policy=ab.Fixed(order=["s"]))
     with pytest.raises(ab.InputError, match="budget"):

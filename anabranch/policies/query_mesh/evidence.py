@@ -1,11 +1,13 @@
 """What a mesh is looked for by: sampled rows, rows seen on their way, and when there are enough."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from anabranch.model import Query
 from anabranch.policies.base import Feedback, Floats
+from anabranch.policies.query_mesh.wire import sample_to_dict
 from anabranch.policies.register import Register
 from anabranch.stats import Reservoir
 
@@ -13,6 +15,9 @@ from anabranch.stats import Reservoir
 EARLY = (0.15, 0.4)
 # Times that the sample may grow to, while it is too small.
 MOST_GROWTH = 4
+# Rows that a sample must have to be told to the driver, the factor by which it must have grown to
+# be told again, and the bytes that it may take.
+LEAST_TOLD, GROWN, MOST_BYTES = 50, 1.5, 65_536
 # Rows of a slice that are looked at though it costs no evaluation, and slices where that is done.
 FREE_ROWS, FREE_SLICES = 1_000, 32
 
@@ -46,6 +51,7 @@ class Evidence:
         self._looks = [round(share * self.size) for share in (*EARLY, 1.0)]
         self._look_at, self._curious = FREE_ROWS, FREE_SLICES
         self.free = False
+        self._told = 0  # rows of the sample when it was last told
 
     @property
     def eager(self) -> bool:
@@ -90,6 +96,17 @@ class Evidence:
         if size <= MOST_GROWTH * self.size:
             self.sample.grow(size)
             self._looks.append(size)
+
+    def news(self, costs: Floats) -> dict[str, Any] | None:
+        """The sample as plain data, if it has grown much since it was last told."""
+        if len(self.sample) < max(LEAST_TOLD, GROWN * self._told):
+            return None
+        self._told = len(self.sample)
+        width = 8 * max(len(self.query.attributes), 1)
+        rows = np.arange(len(self.sample))
+        if len(rows) * width > MOST_BYTES:
+            rows = np.random.default_rng(self.seed).permutation(len(rows))[: MOST_BYTES // width]
+        return {"sample": sample_to_dict(self.sample.part(rows)), "costs": costs.tolist()}
 
     def looked(self) -> None:
         """A mesh was looked for by what there is."""

@@ -10,16 +10,18 @@ search finds a mesh, which is used if it is measurably cheaper (plan staging, Se
 (1.0, 50)
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from anabranch.model import Cells, Classifier, InputError, Mesh, Windowed
+from anabranch.model import Cells, Classifier, InputError, Mesh, Query, Windowed
 from anabranch.policies.agreedy import AGreedy
-from anabranch.policies.base import Event, Feedback, Floats, Policy, Sampling
+from anabranch.policies.base import Event, Feedback, Floats, Opinion, Policy, Sampling
 from anabranch.policies.keep_or_drop import KeepOrDrop
 from anabranch.policies.measured import check_rows, check_share
+from anabranch.policies.query_mesh.agree import agree
 from anabranch.policies.query_mesh.allowance import Allowance
 from anabranch.policies.query_mesh.brain import Alarm
 from anabranch.policies.query_mesh.evidence import EARLY, Evidence
@@ -157,6 +159,12 @@ class QueryMesh(Policy):
     def learned(self) -> Mesh:
         """The plan without what a trial changes for its time."""
         return self._mesh or self._single.plan()
+
+    def testimony(self) -> dict[str, Any] | None:
+        return self._evidence.news(self._single.costs())
+
+    def agree(self, query: Query, opinions: Sequence[Opinion]) -> Mesh | None:
+        return agree(query, opinions, self.seed)
 
     def sampling(self) -> Sampling:
         first = self._single.sampling()
