@@ -96,21 +96,25 @@ class Query:
     ) -> Run:
         """Compile the query under a policy. Reads the bounded tables; nothing else executes.
 
+        `learn="driver"` also reads one bounded sample of the input (2,000 rows, at most a few
+        seconds of predicates) and ships the plan that it gives, for clusters where each worker sees
+        few rows; `"worker"` lets every worker learn from the rows that it processes. `"auto"` means
+        `"worker"`, and `"driver"` on 64 cores and more.
+
         `attributes` are columns (dots reach into structs) that a policy which routes by content may
         tell rows apart by; by default all of a simple type, up to 32.
         `start` is a saved plan to begin with, `seed` chooses the rows that are profiled, `budget`
         is the share of useful work that profiling may add under `auto` (other policies have
         parameters of their own).
         """
-        if _one_of("learn", learn, "auto", "worker", "driver") == "driver":
-            raise InputError('learn="driver" is not built yet; valid: auto, worker')
+        _one_of("learn", learn, "auto", "worker", "driver")
         if not isinstance(seed, int) or seed < 0:
             raise InputError(f"seed is a whole number of at least 0, got {seed!r}")
         if not 0 < budget <= 1:
             raise InputError(f"budget is a share above 0 and at most 1, got {budget!r}")
         chosen = resolve(policy, budget)
         split = stages.split(self._declared)
-        self._last = Run(self._df, split, chosen, start, seed, attributes)
+        self._last = Run(self._df, split, chosen, start, seed, attributes, learn)
         return self._last
 
     def explain(self, policy: str | Policy | None = None) -> str:

@@ -86,6 +86,12 @@ class Mesh:
         mesh = replace(self, words=words)
         return replace(mesh, words=dict(mesh._used()))
 
+    def explained(
+        self, figures: Mapping[str, Mapping[str, float]], words: Mapping[str, Mapping[float, str]]
+    ) -> "Mesh":
+        """The plan with what was measured, and with what numbers stand for."""
+        return replace(self, figures=figures).worded(words)
+
     def rules(self) -> list[str]:
         """Which rows take which route, one line each, where a tree says so."""
         tree = self.classifier.inner if isinstance(self.classifier, Windowed) else self.classifier

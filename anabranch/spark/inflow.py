@@ -28,7 +28,7 @@ def attach(df: DataFrame, fused: Fused, columns: Sequence[Column]) -> DataFrame:
     """`df` with only the rows that pass, and the ledgers observed under the run's name."""
     # An arrow_udf needs at least one column to know how many rows there are.
     inputs = list(columns) or [F.lit(True)]
-    with _own_interpreter(df.sparkSession.sparkContext):
+    with own_interpreter(df.sparkSession.sparkContext):
         verdict = _udf(fused)(*inputs)
     return (
         df.withColumn(FIELD, verdict)
@@ -39,7 +39,7 @@ def attach(df: DataFrame, fused: Fused, columns: Sequence[Column]) -> DataFrame:
 
 
 @contextmanager
-def _own_interpreter(context: SparkContext) -> Iterator[None]:
+def own_interpreter(context: SparkContext) -> Iterator[None]:
     """In local mode the workers run the Python that runs now, unless the user named another.
 
     Spark would take the first python3 on the PATH, which need not have this package.

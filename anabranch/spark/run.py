@@ -9,11 +9,12 @@ from pyspark.sql import functions as F
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from anabranch.model import Attribute, InputError, Mesh, Query
-from anabranch.policies import Opinion, Policy
-from anabranch.report import Report, WorkerLog
+from anabranch.policies import Policy
+from anabranch.report import Report
 from anabranch.spark.attributes import choose, describe, encoder, words_of
 from anabranch.spark.collector import Collector, Postman
 from anabranch.spark.inflow import attach
+from anabranch.spark.pilot import agreed, fly, learns_here
 from anabranch.spark.predicates import Conversion
 from anabranch.spark.stages import Compiled, Stages, compile_stages
 from anabranch.spark.worker import Fused
@@ -36,11 +37,13 @@ class Run:
         start: Mesh | None = None,
         seed: int = 0,
         attributes: Sequence[str] | None = None,
+        learn: str = "worker",
     ) -> None:
         if not isinstance(source, ClassicDataFrame):
             raise InputError("runs need a classic Spark session; Spark Connect is not built yet")
         prepared = prepare(source, stages, policy, start, attributes)
         prepared.bind(start)  # refuse what cannot work before any table is read
+        pilot = learns_here(learn, policy, source)
         session = source.sparkSession
         self._id = f"anabranch-{uuid.uuid4().hex}"
         self.policy = policy
@@ -52,6 +55,11 @@ class Run:
         self._postman.subscribe(self._id, self._collector)
         conversion = Conversion.of(session.conf.get)
         compiled = compile_stages(stages, conversion, prepared.attributes, prepared.words)
+        below: DataFrame = source
+        for native in stages.before:
+            below = below.filter(native.condition)
+        if pilot is not None and start is None and len(prepared.query) > 1:
+            start = self._start = fly(below, compiled, pilot, prepared.query, seed)
         fused = Fused(
             self._id,
             prepared.query,
@@ -62,7 +70,7 @@ class Run:
             compiled.attributes,
             compiled.words,
         )
-        self.df = _assemble(source, stages, compiled, fused)
+        self.df = _assemble(below, stages, compiled, fused)
 
     def report(self) -> Report:
         """What happened so far, over all actions on `df` that have ended."""
@@ -90,31 +98,9 @@ class Run:
         """
         self._postman.wait()
         log = self._collector.log()
-        report = Report.of(self.query, log, "", self.policy.name)
-        if not report.order:
+        if not log.order():
             return self._prepared.bind(self._start).plan()
-        figures = {
-            name: {
-                "cost": report.seconds[name] / rows,
-                "passed": report.passed[name] / rows,
-            }
-            for name, rows in report.evaluations.items()
-            if rows
-        }
-        learned = self._agreed(log) or Mesh.single(self.query, report.order)
-        return replace(learned, figures=figures).worded(log.words)
-
-    def _agreed(self, log: WorkerLog) -> Mesh | None:
-        """One plan for all workers, of a policy that routes by content."""
-        opinions = [
-            Opinion(rows, Mesh.from_dict(plan).check(self.query), evidence)
-            for rows, plan, evidence in log.opinions()
-        ]
-        agreed = self._prepared.policy.agree(self.query, opinions)
-        newest = log.plan()
-        if agreed is not None or newest is None:
-            return agreed
-        return Mesh.from_dict(newest).check(self.query)
+        return agreed(self._prepared.policy, self.query, log)
 
 
 @dataclass(frozen=True)
@@ -158,10 +144,7 @@ def prepare(
     return Prepared(policy.encoded(encoder(source)), query, attributes, words)
 
 
-def _assemble(source: DataFrame, stages: Stages, compiled: Compiled, fused: Fused) -> DataFrame:
-    df = source
-    for native in stages.before:
-        df = df.filter(native.condition)
+def _assemble(df: DataFrame, stages: Stages, compiled: Compiled, fused: Fused) -> DataFrame:
     if stages.fused:
         df = attach(df, fused, compiled.inputs)
     for native in stages.above:

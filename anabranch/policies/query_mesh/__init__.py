@@ -4,6 +4,7 @@ R. V. Nehme, K. Works, C. Lei, E. A. Rundensteiner, E. Bertino: Multi-Route Quer
 Optimization, Journal of Computer and System Sciences, 2012.
 """
 
+from anabranch.policies.query_mesh.pilot import Pilot
 from anabranch.policies.query_mesh.policy import Auto, QueryMesh
 
-__all__ = ["Auto", "QueryMesh"]
+__all__ = ["Auto", "Pilot", "QueryMesh"]

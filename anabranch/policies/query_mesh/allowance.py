@@ -34,9 +34,9 @@ class Allowance:
 
     budget: float
     duty: float
+    credit: int = CREDIT_ROWS  # rows that may be sampled before that is earned
     calm: float = 1.0
     _sampling: float = 0.0  # seconds left for evaluating sampled rows
-    _credit: int = CREDIT_ROWS
     _thinking: float = 0.0  # seconds left for thought
     _step: float = 0.0  # seconds that a step of thought takes
     _steps: int = 0  # of thought since the last payment
@@ -51,20 +51,20 @@ class Allowance:
         """Share of so many rows to sample, each at `extra` seconds."""
         if extra <= 0 or rows <= 0:
             return 0.0
-        affordable = self._sampling / extra + self._credit
+        affordable = self._sampling / extra + self.credit
         return float(min(max(affordable / rows, 0.0), 1.0))
 
     def alarm(self) -> None:
         """The data is not what it was: sample at once."""
         self.calm = 1.0
         self._sampling = max(self._sampling, 0.0)
-        self._credit = CREDIT_ROWS
+        self.credit = CREDIT_ROWS
 
     def bore(self) -> None:
         """A whole sample brought no news."""
         self.calm = max(LEAST_RATE, CALMING * self.calm)
         # What was advanced need not be paid back at the lower rate.
-        self._credit = 0
+        self.credit = 0
         self._sampling = 0.0
 
     def steps(self, row_cost: float, first: bool) -> int:

@@ -22,7 +22,7 @@ from anabranch.policies.base import Event, Feedback, Floats, Opinion, Policy, Sa
 from anabranch.policies.keep_or_drop import KeepOrDrop
 from anabranch.policies.measured import check_rows, check_share
 from anabranch.policies.query_mesh.agree import agree
-from anabranch.policies.query_mesh.allowance import Allowance
+from anabranch.policies.query_mesh.allowance import CREDIT_ROWS, Allowance
 from anabranch.policies.query_mesh.brain import Alarm
 from anabranch.policies.query_mesh.evidence import EARLY, Evidence
 from anabranch.policies.query_mesh.optimise import THOROUGH, Settings, Solution, Task, Thought
@@ -127,7 +127,7 @@ class QueryMesh(Policy):
         self._single = stage.bind(self.query, start)  # one route for all rows
         self._mesh = start if start and start.classifier else None  # in use, if any
         self._evidence = Evidence(self.query, self.sample, self.seed)
-        self._allowance = Allowance(self.budget, self.duty)
+        self._allowance = Allowance(self.budget, self.duty, 0 if start else CREDIT_ROWS)
         self._watcher = Watcher()
         self._thought: Thought | None = None
         self._thoughts = 0

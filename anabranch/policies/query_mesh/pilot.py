@@ -1,0 +1,48 @@
+"""A first look at the data: every row of a bounded sample is evaluated by every operator."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from anabranch.model import Mesh
+from anabranch.policies.base import Event, Feedback, Sampling
+from anabranch.policies.query_mesh.policy import QueryMesh
+
+
+@dataclass
+class Pilot(QueryMesh):
+    """Samples all rows that it is given, for so many seconds at most, and never routes."""
+
+    name: ClassVar[str] = "pilot"
+    summary: ClassVar[str] = "samples the rows that it is given"
+    seconds: float = 5.0
+
+    @classmethod
+    def of(cls, policy: QueryMesh, rows: int) -> "Pilot":
+        """The pilot for a policy."""
+        return cls(sample=rows, first_rows=rows, seed=policy.seed)
+
+    def begin(self, start: Mesh | None) -> None:
+        super().begin(start)
+        self._spent = 0.0
+
+    def plan(self) -> Mesh:
+        return Mesh.single(self.query, self.query.written())
+
+    def learned(self) -> Mesh:
+        return self._single.plan()
+
+    def sampling(self) -> Sampling:
+        if self._spent >= self.seconds:
+            return Sampling()
+        # Short slices, so that the time is not overrun by much.
+        return Sampling.everything(len(self.query), 1.0, 50)
+
+    def observe(self, feedback: Feedback) -> tuple[Event, ...]:
+        self._spent += feedback.spent
+        self._single.observe(feedback)
+        if len(feedback.profiled):
+            self._evidence.update(feedback, self._single.costs(), nothing=False)
+        return ()
+
+    def testimony(self) -> dict[str, Any] | None:
+        return self._evidence.news(self._single.costs())

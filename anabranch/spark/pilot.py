@@ -1,0 +1,108 @@
+"""Learning on the driver: one bounded sample before the job, one plan for all workers."""
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from anabranch.model import InputError, Mesh, Query
+from anabranch.policies import Opinion, Policy
+from anabranch.policies.query_mesh import Pilot, QueryMesh
+from anabranch.report import Report, WorkerLog
+from anabranch.spark.collector import Collector, Postman
+from anabranch.spark.inflow import attach, own_interpreter
+from anabranch.spark.stages import Compiled
+from anabranch.spark.worker import Fused
+
+# Rows of the sample, and at least so many of each partition that is read.
+ROWS, LEAST_ROWS = 2_000, 100
+# Cores from which on learning apart is waste: see `anabranch bench mesh workers`.
+MANY_WORKERS = 64
+
+
+def learns_here(learn: str, policy: Policy, source: DataFrame) -> QueryMesh | None:
+    """The policy if it is to learn on the driver; what cannot be is refused."""
+    able = isinstance(policy, QueryMesh)
+    if learn == "auto":
+        many = source.sparkSession.sparkContext.defaultParallelism >= MANY_WORKERS
+        learn = "driver" if able and many and not source.isStreaming else "worker"
+    if learn == "worker":
+        return None
+    if not isinstance(policy, QueryMesh):
+        raise InputError(
+            f'learn="driver" is for the policies mesh and auto; {policy.name} learns in the workers'
+        )
+    if source.isStreaming:
+        raise InputError(
+            'learn="driver" needs a sample before the job, which a stream does not give; use '
+            'learn="worker", or a plan from an earlier run as start='
+        )
+    return policy
+
+
+def fly(source: DataFrame, compiled: Compiled, policy: QueryMesh, query: Query, seed: int) -> Mesh:
+    """The plan that a bounded sample of the input gives."""
+    rows = sample(source, compiled.inputs, ROWS, seed)
+    run = f"anabranch-pilot-{uuid.uuid4().hex}"
+    pilot = Pilot.of(policy, ROWS)
+    fused = Fused(
+        run, query, compiled.predicates, pilot, None, seed, compiled.attributes, compiled.words
+    )
+    collector, postman = Collector(len(query)), Postman.of(source.sparkSession)
+    postman.subscribe(run, collector)
+    attach(rows, fused, [F.col(name) for name in rows.columns]).count()
+    postman.wait()
+    return agreed(pilot, query, collector.log())
+
+
+def agreed(policy: Policy, query: Query, log: WorkerLog) -> Mesh:
+    """One plan for all workers, with the figures behind it, from what they told."""
+    report = Report.of(query, log, "", policy.name)
+    figures = {
+        name: {"cost": report.seconds[name] / rows, "passed": report.passed[name] / rows}
+        for name, rows in report.evaluations.items()
+        if rows
+    }
+    opinions = [
+        Opinion(rows, Mesh.from_dict(plan).check(query), evidence)
+        for rows, plan, evidence in log.opinions()
+    ]
+    newest = log.plan()
+    plan = policy.agree(query, opinions)
+    if plan is None and newest is not None:
+        plan = Mesh.from_dict(newest).check(query)
+    return (plan or Mesh.single(query, report.order)).explained(figures, log.words)
+
+
+def sample(source: DataFrame, inputs: list[Column], rows: int, seed: int) -> DataFrame:
+    """Some rows of many partitions; no partition is read further than its first batch."""
+    parallel = source.sparkSession.sparkContext.defaultParallelism
+    named = [column.alias(f"input{i}") for i, column in enumerate(inputs)]
+    narrow = source.select(*(named or [F.lit(True).alias("input0")]))
+    each = max(LEAST_ROWS, -(-rows // parallel))
+    with own_interpreter(source.sparkSession.sparkContext):
+        some = narrow.mapInArrow(_Some(each, seed), narrow.schema)
+    return some.limit(rows)
+
+
+@dataclass(frozen=True)
+class _Some:
+    """Random rows of the first batch of a partition."""
+
+    rows: int
+    seed: int
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        part = context.partitionId() if context else 0
+        for batch in batches:
+            if batch.num_rows:
+                random = np.random.default_rng([self.seed, part])
+                some = np.sort(random.permutation(batch.num_rows)[: self.rows])
+                yield batch.take(pa.array(some))
+                return
