@@ -9,6 +9,7 @@ from anabranch.cost.order import (
     order_cost,
     pattern_costs,
     survival,
+    uncertain_parts,
 )
 from anabranch.cost.routes import RouteSet, choose_routes, promoted, rank_orders, route_costs
 
@@ -26,4 +27,5 @@ __all__ = [
     "rank_orders",
     "route_costs",
     "survival",
+    "uncertain_parts",
 ]

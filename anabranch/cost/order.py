@@ -1,6 +1,7 @@
 """Cost of an order of correlated filters, from a profile (A-Greedy, Equation 1)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import permutations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -140,3 +141,50 @@ def best_orders(patterns: Bits, costs: Costs, query: Query, weights: Costs) -> N
     if len(query) > FEW_OPERATORS:
         return greedy_orders(patterns, costs, query, weights)
     return np.array([optimal_order(patterns, costs, query, each) for each in weights])
+
+
+def uncertain_parts(
+    patterns: Bits, costs: Costs, order: Sequence[int], query: Query, weights: Costs, share: float
+) -> tuple[tuple[int, int], ...]:
+    """Parts of an order, from a position up to another, that may as well run in any order.
+
+    Whatever the order inside a part, all rows together cost at most the share `share` more
+    (Query Mesh, Section 5.4). A part has no operator with its guard.
+
+    >>> from anabranch.model import Operator
+    >>> query = Query(tuple(map(Operator, "abc")))
+    >>> patterns = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]], bool)
+    >>> weights = np.array([50.0, 10.0, 10.0, 30.0])
+    >>> uncertain_parts(patterns, np.ones(3), (0, 1, 2), query, weights, 0.01)
+    ((1, 3),)
+    """
+    best = float(weights @ pattern_costs(patterns, costs, order))
+    parts, begin = [], 0
+    while begin < len(order) - 1:
+        end = begin + 1
+        while end < len(order) and _free(order[begin : end + 1], query):
+            turned = _turned(list(order), begin, end + 1)
+            worst = max(float(weights @ pattern_costs(patterns, costs, o)) for o in turned)
+            if worst > (1 + share) * best:
+                break
+            end += 1
+        if end - begin > 1:
+            parts.append((begin, end))
+        begin = end
+    return tuple(parts)
+
+
+def _free(operators: Sequence[int], query: Query) -> bool:
+    inside = set(operators)
+    return not any(query.guards[operator] & inside for operator in operators)
+
+
+def _turned(order: list[int], begin: int, end: int) -> Iterator[list[int]]:
+    """A part in other orders: all of few operators, backwards and turned of many."""
+    part = order[begin:end]
+    if len(part) <= FEW_OPERATORS:
+        others: Iterable[Sequence[int]] = permutations(part)
+    else:
+        others = [part[::-1], *(part[i:] + part[:i] for i in range(1, len(part)))]
+    for other in others:
+        yield [*order[:begin], *other, *order[end:]]

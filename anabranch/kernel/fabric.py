@@ -19,6 +19,8 @@ from anabranch.kernel.ledger import Ledger, Times
 from anabranch.kernel.predicate import Mask, Predicate
 from anabranch.kernel.profile import Profile, Rows
 from anabranch.kernel.ruster import NO_ROWS, Agenda, Ruster
+from anabranch.kernel.token import Token
+from anabranch.kernel.wheel import Wheels
 from anabranch.model import Cells, Classified, InputError, Mesh, Operator, Query
 from anabranch.policies import Call, Feedback, Policy, Sampling, Visit
 
@@ -80,7 +82,8 @@ class Fabric:
 
     def __post_init__(self) -> None:
         self.ledger = Ledger.empty(len(self.query))
-        self._random = np.random.default_rng(self.seed)
+        self.random = np.random.default_rng(self.seed)
+        self.wheels = Wheels()  # of uncertain routes
         self._learning = 0.0  # seconds that the last observe took
 
     def process(self, columns: Sequence[pa.Array], rows: int) -> Mask:
@@ -146,14 +149,14 @@ class Fabric:
     def _classify(self, mesh: Mesh, values: Attributes, rows: int) -> Classified:
         if mesh.classifier is None:
             return Classified(np.zeros(0, np.int64))
-        return mesh.classifier.classify(values.get, rows, self._random)
+        return mesh.classifier.classify(values.get, rows, self.random)
 
     def _sample(self, rows: int, rate: float) -> Mask:
         if rate <= 0:
             return np.zeros(rows, bool)
         if rate >= 1:
             return np.ones(rows, bool)
-        return self._random.random(rows) < rate
+        return self.random.random(rows) < rate
 
 
 def _rusters(
@@ -161,28 +164,30 @@ def _rusters(
 ) -> list[Ruster]:
     """The rows of each route; profiled ones apart if they have an operator to meet first."""
     if mesh.classifier is None:
-        groups = [(mesh.routes[0].indexes, np.arange(rows))]
+        groups = [(mesh.routes[0], np.arange(rows))]
     else:
         # Small numbers are sorted by counting, in one pass.
         by_route = np.argsort(classified.routes.astype(np.int16), kind="stable")
         counts = np.bincount(classified.routes, minlength=len(mesh.routes))
         edges = [0, *np.cumsum(counts).tolist()]
         groups = [
-            (route.indexes, by_route[begin:end])
+            (route, by_route[begin:end])
             for route, begin, end in zip(mesh.routes, edges, edges[1:], strict=False)
             if end > begin
         ]
     if not len(profile):
-        return [Ruster(route, members, NO_ROWS) for route, members in groups]
+        return [Ruster(r.indexes, r.token, members, NO_ROWS) for r, members in groups]
     rusters = []
     for route, members in groups:
         sampled = profile.slot[members] >= 0
         if first is None:
-            rusters.append(Ruster(route, members, members[sampled]))
+            rusters.append(Ruster(route.indexes, route.token, members, members[sampled]))
         else:
             chosen = members[sampled]
-            rusters.append(Ruster(route, members[~sampled], chosen[:0]))
-            rusters.append(Ruster(promoted(route, first, mesh.query), chosen, chosen))
+            rusters.append(Ruster(route.indexes, route.token, members[~sampled], NO_ROWS))
+            order = promoted(route.indexes, first, mesh.query)
+            token: Token = tuple((operator,) for operator in order)
+            rusters.append(Ruster(order, token, chosen, chosen))
     return [ruster for ruster in rusters if len(ruster.alive)]
 
 
@@ -218,7 +223,9 @@ class _Trip:
         self._first = sampling.first
         self._keep = np.ones(rows, bool)
         self.routes = [(ruster.route, len(ruster.alive)) for ruster in rusters]
-        self._agenda = Agenda(fabric.query, profile, sampling.extra, rusters)
+        self._agenda = Agenda(
+            fabric.query, profile, sampling.extra, rusters, fabric.wheels, fabric.random
+        )
         self.calls: list[Call] = []
         self.visits: list[Visit] = []
         self.converting = 0.0
@@ -242,14 +249,19 @@ class _Trip:
         passed = np.zeros(self._total, bool)
         passed[rows] = verdict
         for ruster in rusters:
-            self._settle(ruster, operator, passed)
+            self._settle(ruster, operator, passed, call.seconds / len(rows))
         self._agenda.advance(rusters)
 
-    def _settle(self, ruster: Ruster, operator: int, passed: Mask) -> None:
+    def _settle(self, ruster: Ruster, operator: int, passed: Mask, seconds: float) -> None:
         if len(ruster.profiled):
             met = np.concatenate([ruster.alive, ruster.shadows])
             self._profile.record(met, passed[met], operator, ruster.position)
         fine = passed[ruster.alive]
+        if ruster.drawn is not None and len(fine):
+            count = len(fine)
+            self._fabric.wheels.update(
+                ruster.drawn, operator, count, int(fine.sum()), count * seconds
+            )
         self._keep[ruster.alive[~fine]] = False
         ruster.alive = ruster.alive[fine]
 

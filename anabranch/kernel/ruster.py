@@ -11,6 +11,8 @@ import numpy as np
 
 from anabranch.kernel.predicate import Mask
 from anabranch.kernel.profile import Profile, Rows
+from anabranch.kernel.token import Token, taken
+from anabranch.kernel.wheel import Point, Wheels
 from anabranch.model import Query
 
 NO_ROWS: Rows = np.zeros(0, np.int64)
@@ -18,34 +20,20 @@ NO_ROWS: Rows = np.zeros(0, np.int64)
 
 @dataclass
 class Ruster:
-    """Rows alive on a route, standing before the operator at `position`."""
+    """Rows alive on a route, with the r-token of what they have yet to visit."""
 
     route: tuple[int, ...]
+    token: Token
     alive: Rows
     profiled: Rows  # all of its rows that are profiled, also those that were dropped
-    position: int = 0
+    position: int = 0  # operators behind it
     shadows: Rows = field(default_factory=lambda: NO_ROWS)
-
-    @property
-    def token(self) -> tuple[int, ...]:
-        """The r-token: the operators yet to visit."""
-        return self.route[self.position :]
+    next: int = -1  # the operator before which it stands
+    drawn: Point | None = None  # the choice point where that one was drawn
 
     @property
     def waiting(self) -> int:
         return len(self.alive) + len(self.shadows)
-
-    def settle(self, query: Query, profile: Profile, extra: Mask | None) -> bool:
-        """Move on to the next operator that has something to do; False if there is none."""
-        while self.position < len(self.route):
-            guards = query.guards[self.route[self.position]]
-            self.shadows = NO_ROWS
-            if extra is not None and len(self.profiled):
-                self.shadows = profile.shadows(self.profiled, self.position, extra, guards)
-            if self.waiting:
-                return True
-            self.position += 1
-        return False
 
 
 @dataclass
@@ -60,12 +48,38 @@ class Agenda:
     profile: Profile
     extra: Mask | None
     rusters: Sequence[Ruster]
+    wheels: Wheels
+    random: np.random.Generator
 
     def __post_init__(self) -> None:
-        self._open = self._settled(self.rusters)
+        self._open = [ruster for ruster in self.rusters if self._settle(ruster)]
 
-    def _settled(self, rusters: Sequence[Ruster]) -> list[Ruster]:
-        return [r for r in rusters if r.settle(self.query, self.profile, self.extra)]
+    def _settle(self, ruster: Ruster) -> bool:
+        """Put a ruster before the next operator that has something to do; False if none has."""
+        while ruster.token:
+            self._choose(ruster)
+            guards = self.query.guards[ruster.next]
+            ruster.shadows = NO_ROWS
+            if self.extra is not None and len(ruster.profiled):
+                ruster.shadows = self.profile.shadows(
+                    ruster.profiled, ruster.position, self.extra, guards
+                )
+            if ruster.waiting:
+                return True
+            self._pop(ruster)
+        return False
+
+    def _choose(self, ruster: Ruster) -> None:
+        """The operator on top; where several are, one is drawn."""
+        options = ruster.token[0]
+        ruster.drawn = None if len(options) == 1 else (ruster.route, ruster.token)
+        ruster.next = (
+            options[0] if ruster.drawn is None else self.wheels.draw(ruster.drawn, self.random)
+        )
+
+    def _pop(self, ruster: Ruster) -> None:
+        ruster.token = taken(ruster.token, ruster.next)
+        ruster.position += 1
 
     def next(self) -> tuple[int, list[Ruster]] | None:
         """The operator to call, and the rusters before it; None at the end."""
@@ -73,30 +87,33 @@ class Agenda:
             self._merge()
         rows: dict[int, int] = {}
         for ruster in self._open:
-            head = ruster.route[ruster.position]
-            rows[head] = rows.get(head, 0) + ruster.waiting
+            rows[ruster.next] = rows.get(ruster.next, 0) + ruster.waiting
         if not rows:
             return None
         most = max(rows.values())
         equals = [o for o in rows if rows[o] == most]
         operator = equals[0] if len(equals) == 1 else min(equals, key=self._later)
-        return operator, [r for r in self._open if r.route[r.position] == operator]
+        return operator, [r for r in self._open if r.next == operator]
 
     def _later(self, operator: int) -> int:
         """Rows that will come to an operator yet: waiting for them may save a call."""
-        return sum(r.waiting for r in self._open if operator in r.token[1:])
+        return sum(
+            r.waiting
+            for r in self._open
+            if r.next != operator and any(operator in side for side in r.token)
+        )
 
     def advance(self, rusters: Sequence[Ruster]) -> None:
         """These rusters were called; what is left of them moves on."""
         for ruster in rusters:
-            ruster.position += 1
-        moved = self._settled(rusters)
+            self._pop(ruster)
+        moved = [ruster for ruster in rusters if self._settle(ruster)]
         called = {id(r) for r in rusters}
         self._open = [r for r in self._open if id(r) not in called] + moved
 
     def _merge(self) -> None:
         """Rusters with the same r-token become one, unless profiled rows tell them apart."""
-        by_token: dict[tuple[int, ...], list[Ruster]] = {}
+        by_token: dict[Token, list[Ruster]] = {}
         alone = []
         for ruster in self._open:
             if self.extra is not None and len(ruster.profiled):
@@ -108,8 +125,13 @@ class Agenda:
 
 
 def _one(rusters: Sequence[Ruster]) -> Ruster:
+    first = rusters[0]
     return Ruster(
-        rusters[0].token,
+        first.route,
+        first.token,
         np.concatenate([r.alive for r in rusters]),
         np.concatenate([r.profiled for r in rusters]),
+        first.position,
+        next=first.next,
+        drawn=first.drawn,
     )

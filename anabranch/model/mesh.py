@@ -66,7 +66,7 @@ class Mesh:
         return {
             "format": FORMAT,
             "operators": [operator.identity() for operator in self.query.operators],
-            "routes": [list(route.order) for route in self.routes],
+            "routes": [route.to_list() for route in self.routes],
             "figures": {name: dict(values) for name, values in self.figures.items()},
             "classifier": self.classifier.to_dict() if self.classifier else None,
             "words": {name: [[n, w] for n, w in known.items()] for name, known in self._used()},
@@ -110,7 +110,7 @@ class Mesh:
                 for o in data["operators"]
             )
             query = Query(operators)
-            routes = tuple(Route(query, tuple(map(str, order))) for order in data["routes"])
+            routes = tuple(Route.from_list(query, steps) for steps in data["routes"])
             told = data.get("classifier")
             classifier = classifier_from(told) if told is not None else None
             for pairing in classifier.pairings if isinstance(classifier, Cells) else ():
@@ -143,7 +143,7 @@ class Mesh:
         if lines:
             raise PlanError("this plan belongs to another query: " + "; ".join(lines))
         self._check_attributes(query)
-        routes = tuple(Route(query, route.order) for route in self.routes)
+        routes = tuple(Route(query, route.order, route.uncertain) for route in self.routes)
         return replace(self, query=query, routes=routes)
 
     def _check_attributes(self, query: Query) -> None:

@@ -11,6 +11,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from anabranch.cost import uncertain_parts
 from anabranch.model import Cells, Mesh, Partition, Query, Route, combine
 from anabranch.policies.judge import Judge
 from anabranch.policies.knowledge import Knowledge
@@ -47,6 +48,8 @@ class Settings:
     start: str = "route_driven"
     stop: Stop = field(default_factory=lambda: Stop(iterations=3))
     seed: int = 0
+    # Share of the cost within which orders are as good as each other: there a route is uncertain.
+    tolerance: float = 0.002
 
 
 QUICK = Settings()
@@ -146,7 +149,8 @@ class Thought:
             search.step()
             yield
         whole = costing.total(configuration([range(len(training))]))
-        mesh = _mesh(query, partitions, cells, tuples, costing.routes(search.best))
+        routes = _routes(costing, search.best, settings.tolerance)
+        mesh = _mesh(query, partitions, cells, tuples, routes)
         trace = tuple(search.trace)
         gap = (yield from self._gap(mesh)) if task.check and partitions else 0.0
         return Solution(mesh, search.best_cost, whole, len(training), trace, partitions, gap)
@@ -227,14 +231,32 @@ def _content(
     return np.column_stack(columns) if columns else np.zeros((count, 0))
 
 
+def _routes(costing: Costing, best: Configuration, tolerance: float) -> dict[Route, list[int]]:
+    """Routes, uncertain where the order hardly matters, and the training tuples that take them.
+
+    Routes that differ only there become one.
+    """
+    query, training = costing.query, costing.training
+    routes: dict[Route, list[int]] = {}
+    for order, members in costing.routes(best).items():
+        weights = training.folds(members).sum(axis=0)
+        parts = uncertain_parts(training.patterns, costing.costs, order, query, weights, tolerance)
+        indexes = list(order)
+        for begin, end in parts:
+            indexes[begin:end] = sorted(indexes[begin:end])
+        routes.setdefault(Route.of(query, indexes, parts), []).extend(members)
+    weigh = training.weights
+    return dict(sorted(routes.items(), key=lambda item: -float(weigh[item[1]].sum())))
+
+
 def _mesh(
     query: Query,
     partitions: tuple[Partition, ...],
     cells: Rows,
     tuples: Rows,
-    routes: dict[tuple[int, ...], list[int]],
+    routes: dict[Route, list[int]],
 ) -> Mesh:
-    orders = tuple(Route.of(query, route) for route in routes)
+    orders = tuple(routes)
     if len(orders) == 1:
         return Mesh(query, orders)
     by_tuple = {t: place for place, members in enumerate(routes.values()) for t in members}

@@ -84,6 +84,9 @@ class QueryMesh(Policy):
     window
         Rows that are known to be alike: the first of a window speaks for all. None: each row is
         classified.
+    tolerance
+        Share of a route's cost within which orders are as good as each other: there the route is
+        uncertain, and a lottery decides.
     budget
         Share of the work that sampling may add.
     duty
@@ -103,6 +106,7 @@ class QueryMesh(Policy):
     start: str = "route_driven"
     iterations: int = 3
     window: int | None = None
+    tolerance: float = 0.002
     budget: float = 0.01
     duty: float = 0.15
     first_rows: int = 150
@@ -113,6 +117,8 @@ class QueryMesh(Policy):
             check_rows(name, getattr(self, name))
         if self.window is not None:
             check_rows("window (or None)", self.window)
+        if not 0 <= self.tolerance < 1:
+            raise InputError(f"tolerance is a share from 0 to below 1, got {self.tolerance!r}")
         check_share("budget", self.budget)
         check_share("duty", self.duty)
         if self.search not in SEARCHES:
@@ -297,12 +303,14 @@ class QueryMesh(Policy):
 
     def _task(self, thorough: bool = False) -> Task:
         stop = Stop(iterations=self.iterations)
-        settings = Settings(self.condensed, self.search, self.start, stop, self.seed)
+        settings = Settings(
+            self.condensed, self.search, self.start, stop, self.seed, self.tolerance
+        )
         return Task(
             self._evidence.sample.copy(),
             self.query,
             self._costs(),
-            replace(THOROUGH, seed=self.seed) if thorough else settings,
+            replace(THOROUGH, seed=self.seed, tolerance=self.tolerance) if thorough else settings,
             self._classifying,
             self._overhead,
             self._mesh,
