@@ -102,10 +102,11 @@ class Query:
         `"worker"`, and `"driver"` on 64 cores and more.
 
         `attributes` are columns (dots reach into structs) that a policy which routes by content may
-        tell rows apart by; by default all of a simple type, up to 32.
+        tell rows apart by; by default those of a simple type that the predicates read, then others,
+        up to 6 for `auto` and 32 for `mesh` and `content`.
         `start` is a saved plan to begin with, `seed` chooses the rows that are profiled, `budget`
-        is the share of useful work that profiling may add under `auto` (other policies have
-        parameters of their own).
+        is the share of useful work that profiling and learning may add under `auto` (other policies
+        have parameters of their own).
         """
         _one_of("learn", learn, "auto", "worker", "driver")
         if not isinstance(seed, int) or seed < 0:

@@ -9,7 +9,8 @@ import plotly.graph_objects as go
 import plotly.io as pio
 from rich.table import Table
 
-from anabranch.report.html import COLOURS, STYLE
+from anabranch.report.html import STYLE
+from anabranch.report.style import COLOURS
 
 Line = tuple[Sequence[float | str], Sequence[float]]
 

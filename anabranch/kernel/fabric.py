@@ -141,8 +141,10 @@ class Fabric:
         end = self.clock()
         self._learning = end - ran
         times = Times(end - begin, trip.converting, routed - begin, end - ran)
-        labels = _labels(mesh, self.query)
-        self.ledger.update(rows, int(keep.sum()), trip.calls, trip.routes, events, times, labels)
+        labels, work = _labels(mesh, self.query), _work(mesh, classified, trip.visits)
+        self.ledger.update(
+            rows, int(keep.sum()), trip.calls, trip.routes, events, times, labels, work
+        )
         self.ledger.current = self.learner.main_order()
         return keep
 
@@ -202,6 +204,19 @@ def _labels(mesh: Mesh, query: Query) -> dict[int, str]:
         query.index(pairing.operator): str(partitions[pairing.partition])
         for pairing in mesh.classifier.pairings
     }
+
+
+def _work(
+    mesh: Mesh, classified: Classified, visits: Sequence[Visit]
+) -> dict[tuple[int, ...], list[int]]:
+    """Evaluations by each operator of the rows on each route; a single one has all of them."""
+    if mesh.classifier is None:
+        return {}
+    work = np.zeros((len(mesh.routes), len(mesh.query)), np.int64)
+    for visit in visits:
+        rows = np.bincount(classified.routes[visit.rows], minlength=len(mesh.routes))
+        work[:, visit.operator] += rows
+    return {route.indexes: row.tolist() for route, row in zip(mesh.routes, work, strict=True)}
 
 
 class _Trip:

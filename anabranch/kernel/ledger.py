@@ -16,6 +16,7 @@ OTHER_ROUTES: Route = (-1,)
 # How an evaluation was routed, besides by an attribute's name.
 UNCLASSIFIED, PROFILING = "", "*"
 NO_LABELS: Mapping[int, str] = {}
+NO_WORK: Mapping[Route, Sequence[int]] = {}
 
 
 @dataclass
@@ -69,9 +70,10 @@ class Ledger:
     """Mergeable account of rows, evaluations, times, routes and decisions.
 
     `routing` counts evaluations by operator and by what they were routed by: an attribute, none
-    (`UNCLASSIFIED`), or in order to profile (`PROFILING`). `plan` is the newest plan with a
-    classifier, as data, `evidence` what it was learned from, if there is news of that, and `words`
-    what the numbers of attributes stand for, as far as it was not told before.
+    (`UNCLASSIFIED`), or in order to profile (`PROFILING`). `work` has the evaluations of rows on a
+    route, by operator, where there are several. `plan` is the newest plan with a classifier, as
+    data, `evidence` what it was learned from, if there is news of that, and `words` what the
+    numbers of attributes stand for, as far as it was not told before.
 
     Examples
     --------
@@ -96,6 +98,7 @@ class Ledger:
     current: tuple[str, ...] = ()
     plan: dict[str, Any] | None = None
     events: list[Event] = field(default_factory=list)
+    work: dict[Route, list[int]] = field(default_factory=dict)
     evidence: dict[str, Any] | None = None
     words: dict[str, dict[float, str]] = field(default_factory=dict)
 
@@ -112,8 +115,9 @@ class Ledger:
         events: Sequence[Event],
         times: Times,
         labels: Mapping[int, str] = NO_LABELS,
+        work: Mapping[Route, Sequence[int]] = NO_WORK,
     ) -> None:
-        """Add a slice: routes with their rows, and the attribute that routes an operator."""
+        """Add a slice: routes with their rows and work, and what routes each operator."""
         self.rows_in += rows_in
         self.rows_out += rows_out
         self.times = self.times.merge(times)
@@ -124,8 +128,14 @@ class Ledger:
             self.routing[call.operator, PROFILING] += call.extra
             label = labels.get(call.operator, UNCLASSIFIED)
             self.routing[call.operator, label] += call.rows - call.extra
+        for route, evaluated in work.items():
+            self._add_work(route if self._has_room(route) else OTHER_ROUTES, evaluated)
         self.switches += sum(event.kind == "switch" for event in events)
         self.events = [*self.events, *events][:MAX_EVENTS]
+
+    def _add_work(self, route: Route, evaluated: Sequence[int]) -> None:
+        before = self.work.get(route, [0] * len(evaluated))
+        self.work[route] = [a + b for a, b in zip(before, evaluated, strict=True)]
 
     def _has_room(self, route: Route) -> bool:
         return route in self.routes or len(self.routes) < MAX_ROUTES
@@ -147,6 +157,9 @@ class Ledger:
         for route, rows in other.routes.items():
             merged.routes[route if merged._has_room(route) else OTHER_ROUTES] += rows
         merged.events = [*self.events, *other.events][:MAX_EVENTS]
+        merged.work = dict(self.work)
+        for route, evaluated in other.work.items():
+            merged._add_work(route if merged._has_room(route) else OTHER_ROUTES, evaluated)
         merged.evidence = other.evidence or self.evidence
         merged.words = {
             name: {**self.words.get(name, {}), **other.words.get(name, {})}
@@ -167,6 +180,7 @@ class Ledger:
             "current": list(self.current),
             "plan": self.plan,
             "events": [event.to_dict() for event in self.events],
+            "work": [[list(route), evaluated] for route, evaluated in self.work.items()],
             "evidence": self.evidence,
             "words": {name: list(known.items()) for name, known in self.words.items()},
         }
@@ -185,6 +199,7 @@ class Ledger:
             current=tuple(data["current"]),
             plan=data["plan"],
             events=[Event.from_dict(event) for event in data["events"]],
+            work={tuple(route): list(evaluated) for route, evaluated in data["work"]},
             evidence=data["evidence"],
             words={name: dict(known) for name, known in data["words"].items()},
         )

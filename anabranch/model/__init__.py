@@ -13,7 +13,7 @@ from anabranch.model.attribute import (
 )
 from anabranch.model.classifier import Cells, Classified, Classifier, Lottery, Pairing, combine
 from anabranch.model.errors import AnabranchError, InputError, PlanError, closest
-from anabranch.model.mesh import Mesh, load
+from anabranch.model.mesh import Mesh, Reason, load
 from anabranch.model.operator import Operator
 from anabranch.model.query import Query
 from anabranch.model.route import Route
@@ -41,6 +41,7 @@ __all__ = [
     "PlanError",
     "Query",
     "RangePartition",
+    "Reason",
     "Route",
     "SinglePartition",
     "Tree",

@@ -19,6 +19,37 @@ FORMAT = "anabranch-plan/1"
 
 
 @dataclass(frozen=True)
+class Reason:
+    """Why rows of a class have a route of their own, by the sample that the plan was learned from.
+
+    `share` of the rows take it, at `cost` seconds per row; on the best route for all rows they
+    would take `alone`. `passed` is the share of them that each operator passes.
+    """
+
+    share: float
+    cost: float
+    alone: float
+    passed: Mapping[str, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "share": self.share,
+            "cost": self.cost,
+            "alone": self.alone,
+            "passed": dict(self.passed),
+        }
+
+    @classmethod
+    def from_dict(cls, query: Query, data: Mapping[str, Any]) -> "Reason":
+        passed = {str(name): float(share) for name, share in data["passed"].items()}
+        for name, share in passed.items():
+            query.index(name)
+            if not 0 <= share <= 1:
+                raise ValueError(f"{name} passes a share of {share}")
+        return cls(float(data["share"]), float(data["cost"]), float(data["alone"]), passed)
+
+
+@dataclass(frozen=True)
 class Mesh:
     """Routes of a query, with the figures that they were chosen by.
 
@@ -41,12 +72,15 @@ class Mesh:
     classifier: Classifier | None = None
     # Attribute -> number -> the word that it stands for, of words that the classifier asks for.
     words: Mapping[str, Mapping[float, str]] = field(default_factory=dict)
+    reasons: tuple[Reason, ...] = ()  # one per route, where they are known
 
     def __post_init__(self) -> None:
         if self.classifier is not None:
             self.classifier.check_routes(len(self.routes))
         elif len(self.routes) != 1:
             raise InputError(f"a mesh without a classifier has one route, got {len(self.routes)}")
+        if self.reasons and len(self.reasons) != len(self.routes):
+            raise ValueError("a plan has a reason for each of its routes, or none")
 
     @classmethod
     def single(
@@ -69,6 +103,7 @@ class Mesh:
             "routes": [route.to_list() for route in self.routes],
             "figures": {name: dict(values) for name, values in self.figures.items()},
             "classifier": self.classifier.to_dict() if self.classifier else None,
+            "reasons": [reason.to_dict() for reason in self.reasons],
             "words": {name: [[n, w] for n, w in known.items()] for name, known in self._used()},
         }
 
@@ -119,7 +154,9 @@ class Mesh:
                 str(name): {float(number): str(word) for number, word in known}
                 for name, known in data.get("words", {}).items()
             }
-            return cls(query, routes, _figures(query, data["figures"]), classifier, words)
+            figures = _figures(query, data["figures"])
+            reasons = tuple(Reason.from_dict(query, told) for told in data.get("reasons", ()))
+            return cls(query, routes, figures, classifier, words, reasons)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise PlanError(f"damaged plan: {type(error).__name__}: {error}") from error
 

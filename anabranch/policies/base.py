@@ -192,6 +192,9 @@ class Policy(ABC):
     name: ClassVar[str]
     summary: ClassVar[str]
     uses_attributes: ClassVar[bool] = False
+    # Columns taken as attributes where none are named: each is eight bytes per row on the way to
+    # Python, and is read from the source though no predicate asks for it.
+    most_attributes: ClassVar[int] = 32
     query: Query = field(init=False, repr=False, compare=False)
 
     def bind(self, query: Query, start: Mesh | None = None) -> Self:
@@ -234,8 +237,13 @@ class Policy(ABC):
         """What was learned from, as plain data, if there is news of that for the driver."""
         return None
 
-    def agree(self, query: Query, opinions: Sequence["Opinion"]) -> Mesh | None:
-        """One plan from what several workers learned; None if the most followed order is it."""
+    def agree(
+        self, query: Query, opinions: Sequence["Opinion"], search: bool = True
+    ) -> Mesh | None:
+        """One plan from what several workers learned; None if the most followed order is it.
+
+        Without a search it is the best of theirs.
+        """
         return None
 
     def main_order(self) -> tuple[str, ...]:

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 import plotly.graph_objects as go
 import plotly.io as pio
 
+from anabranch.report import mesh_html
+from anabranch.report.style import COLOURS, plain_layout
 from anabranch.report.text import ROUTED, headline, is_by_content
 
 if TYPE_CHECKING:
     from anabranch.report.report import Report
-
-# A palette that stays apart for the colour-blind (Okabe and Ito), used in one order throughout.
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
@@ -22,6 +21,7 @@ h1 { font-size: 1.5rem; margin-bottom: 0; } h2 { font-size: 1.1rem; margin: 2rem
 p { margin: .25rem 0 1rem; color: #4a5866; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .3rem .8rem; border-bottom: 1px solid #e3e8ee; text-align: right; }
+ul.tree, ul.tree ul { list-style: none; border-left: 1px solid #c9d1d9; padding-left: 1rem; }
 th:first-child, td:first-child { text-align: left; }
 """
 
@@ -33,6 +33,8 @@ def write_html(report: "Report", path: Path) -> Path:
         ("Routes", "Rows that followed each order.", _routes(report)),
         ("Order over time", _timeline_text(report), _timeline(report)),
     ]
+    if report.route_costs:
+        sections += _mesh_sections(report)
     if is_by_content(report):
         sections.append(("Routed by", _routed_text(report), _routed(report)))
     if report.gains:
@@ -45,15 +47,29 @@ def write_html(report: "Report", path: Path) -> Path:
     ]
     script: bool = True  # plotly's code goes in once, with the first picture
     for title, text, figure in sections:
-        picture = pio.to_html(
-            figure, full_html=False, include_plotlyjs=script, config={"displayModeBar": False}
-        )
+        picture = figure
+        if not isinstance(figure, str):
+            picture = pio.to_html(
+                figure, full_html=False, include_plotlyjs=script, config={"displayModeBar": False}
+            )
+            script = False
         parts.append(f"<h2>{title}</h2><p>{html.escape(text)}</p>{picture}")
-        script = False
     parts.append("</body></html>")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(parts), encoding="utf-8")
     return path
+
+
+def _mesh_sections(report: "Report") -> list[tuple[str, str, Any]]:
+    sections = [("The mesh", mesh_html.channels_text(report), mesh_html.channels(report))]
+    if report.mesh is not None and (tree := mesh_html.tree_html(report.mesh)):
+        sections.append(("The tree", "Which rows take which route.", tree))
+    text = "Seconds per row on each route: by the sample that it was chosen by, and as it came."
+    sections.append(("What routes cost", text, mesh_html.costs(report)))
+    if len(report.search) > 1:
+        text = "The search for a mesh of the worker that saw most rows."
+        sections.append(("The search", text, mesh_html.search(report)))
+    return sections
 
 
 def _table(report: "Report") -> str:
@@ -100,7 +116,7 @@ def _evaluations(report: "Report") -> Any:
         marker={"color": "rgba(0,0,0,0)", "line": {"color": "#8a97a6", "width": 1}},
     )
     figure.update_layout(barmode="stack", yaxis={"autorange": "reversed"})
-    return _plain(figure, "rows evaluated", 120 + 40 * max(len(names), 1))
+    return plain_layout(figure, "rows evaluated", 120 + 40 * max(len(names), 1))
 
 
 def _routes(report: "Report") -> Any:
@@ -114,7 +130,7 @@ def _routes(report: "Report") -> Any:
         text=[f"{rows:,}" for _, rows in shown],
     )
     figure.update_layout(yaxis={"autorange": "reversed"}, showlegend=False)
-    return _plain(figure, "rows", 120 + 36 * max(len(shown), 1))
+    return plain_layout(figure, "rows", 120 + 36 * max(len(shown), 1))
 
 
 def _timeline_text(report: "Report") -> str:
@@ -148,7 +164,7 @@ def _timeline(report: "Report") -> Any:
             )
             named.add(first)
     figure.update_layout(barmode="overlay")
-    return _plain(figure, "rows seen by the worker", 140 + 44 * max(len(report.workers), 1))
+    return plain_layout(figure, "rows seen by the worker", 140 + 44 * max(len(report.workers), 1))
 
 
 def _routed_text(report: "Report") -> str:
@@ -175,7 +191,7 @@ def _routed(report: "Report") -> Any:
             marker_color=grey or COLOURS[i % len(COLOURS)],
         )
     figure.update_layout(barmode="stack", yaxis={"autorange": "reversed"})
-    return _plain(figure, "% of evaluations", 120 + 36 * max(len(names), 1))
+    return plain_layout(figure, "% of evaluations", 120 + 36 * max(len(names), 1))
 
 
 def _gains_text(report: "Report") -> str:
@@ -198,7 +214,7 @@ def _gains(report: "Report") -> Any:
             marker_color=COLOURS[i % len(COLOURS)],
             hovertext=[point["attribute"] or "none" for point in points],
         )
-    return _plain(figure, "rows seen by the worker", 320)
+    return plain_layout(figure, "rows seen by the worker", 320)
 
 
 def _spans(report: "Report", worker: str) -> list[tuple[int, int, tuple[str, ...]]]:
@@ -211,15 +227,3 @@ def _spans(report: "Report", worker: str) -> list[tuple[int, int, tuple[str, ...
         spans.append((begin, event.row, order))
         begin, order = event.row, event.after
     return [*spans, (begin, max(begin, total), order)]
-
-
-def _plain(figure: Any, axis: str, height: int) -> Any:
-    figure.update_layout(
-        template="plotly_white",
-        height=height,
-        margin={"l": 10, "r": 10, "t": 40, "b": 40},
-        xaxis_title=axis,
-        legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "traceorder": "normal"},
-    )
-    figure.update_yaxes(automargin=True)
-    return figure

@@ -77,6 +77,12 @@ class WorkerLog:
         """What the numbers of attributes stand for."""
         return self.total.words
 
+    def search(self) -> list[list[float]]:
+        """The search of the worker that saw most rows: moves, and the best cost from there on."""
+        told = [w for w in self._evidence if self._evidence[w].get("trace")]
+        best = max(told, key=lambda worker: self.rows[worker], default=None)
+        return [] if best is None else [list(e) for e in self._evidence[best]["trace"]]
+
     def opinions(self) -> list[tuple[int, dict[str, Any], dict[str, Any] | None]]:
         """Rows, plan and evidence of each worker that has a plan."""
         return [(self.rows[w], plan, self._evidence.get(w)) for w, plan in self._plans.items()]

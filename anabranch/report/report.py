@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from anabranch.kernel.ledger import OTHER_ROUTES, Route
-from anabranch.model import Cells, Query
+from anabranch.kernel.ledger import OTHER_ROUTES, Ledger, Route
+from anabranch.model import Cells, Mesh, Query
 from anabranch.model.reading import classifier_from
 from anabranch.policies import Event
 from anabranch.report.log import WorkerLog
@@ -49,6 +49,14 @@ class Report:
         What profiling found: row, worker, operator, best attribute ("" for none), its gain ratio.
     plan
         The plan with its classifier, as data, where there is one.
+    mesh
+        The best of the workers' meshes, its classifier as a tree; of `mesh` and `auto`, where there
+        are several routes.
+    route_costs
+        Of each route: rows, evaluations of them by each operator, seconds per row measured (the
+        evaluations at what one costs on average), and expected by the sample (None if unknown).
+    search
+        The search for a mesh, of the worker that saw most rows: the move, and the best cost so far.
     """
 
     rows_in: int = 0
@@ -72,11 +80,16 @@ class Report:
     routed_by: dict[str, dict[str, int]] = field(default_factory=dict)
     gains: list[dict[str, Any]] = field(default_factory=list)
     plan: dict[str, Any] | None = None
+    mesh: Mesh | None = None
+    route_costs: list[dict[str, Any]] = field(default_factory=list)
+    search: list[list[float]] = field(default_factory=list)
     workers: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, query: Query, log: WorkerLog, scope: str, policy: str) -> "Report":
-        """The report over what the workers sent."""
+    def of(
+        cls, query: Query, log: WorkerLog, scope: str, policy: str, mesh: Mesh | None = None
+    ) -> "Report":
+        """The report over what the workers sent, and the mesh that they agree on."""
         total = log.total
         tallies = dict(zip(query.names, total.operators, strict=True))
         seconds = {name: tally.seconds for name, tally in tallies.items()}
@@ -102,6 +115,9 @@ class Report:
             routed_by=_routed_by(query, total.routing),
             gains=_gains(log.events),
             plan=log.plan(),
+            mesh=mesh,
+            route_costs=_route_costs(query, total, mesh),
+            search=log.search(),
             workers={
                 worker: {"rows": rows, "first": _names(query, log.first.get(worker, ()))}
                 for worker, rows in log.rows.items()
@@ -137,6 +153,9 @@ class Report:
             "routed_by": {name: dict(by) for name, by in self.routed_by.items()},
             "gains": self.gains,
             "plan": self.plan,
+            "mesh": self.mesh.to_dict() if self.mesh else None,
+            "route_costs": self.route_costs,
+            "search": self.search,
             "workers": self.workers,
         }
 
@@ -163,6 +182,30 @@ def _names(query: Query, route: Route) -> list[str]:
 
 def _route(query: Query, route: Route) -> str:
     return "(other routes)" if route == OTHER_ROUTES else ", ".join(_names(query, route))
+
+
+def _route_costs(query: Query, total: Ledger, mesh: Mesh | None) -> list[dict[str, Any]]:
+    """Measured beside expected, the route with most rows first."""
+    each = [t.seconds / t.evaluated if t.evaluated else 0.0 for t in total.operators]
+    expected = {}
+    if mesh is not None and mesh.reasons:
+        reasons = zip(mesh.routes, mesh.reasons, strict=True)
+        expected = {route.indexes: reason.cost for route, reason in reasons}
+    told = []
+    for route, evaluated in total.work.items():
+        rows = total.routes.get(route, 0)
+        if rows and route != OTHER_ROUTES:
+            seconds = sum(count * cost for count, cost in zip(evaluated, each, strict=True))
+            told.append(
+                {
+                    "route": _names(query, route),
+                    "rows": rows,
+                    "evaluations": dict(zip(query.names, evaluated, strict=True)),
+                    "measured": seconds / rows,
+                    "expected": expected.get(route),
+                }
+            )
+    return sorted(told, key=lambda entry: -int(entry["rows"]))
 
 
 def _classifiers(plan: dict[str, Any] | None) -> dict[str, str]:

@@ -28,15 +28,13 @@ from anabranch.model import Attribute, InputError, closest
 from anabranch.spark.tables import quoted
 from anabranch.stats.partitioner import LONG_WORD
 
-# Columns taken by default; more can be named. Each is eight bytes per row on the way to Python.
-MOST_ATTRIBUTES = 32
-# Characters beyond which a word is too long to be a class.
+# Bytes beyond which a word is too long to be a class.
 LONGEST_WORD = 64
 # A whole number of so many bits is exact as a float.
 WORD_BITS = 52
 
-# Every so many rows the words travel, too.
-SPELLED_EVERY = 97
+# One of so many rows has its words travel, too.
+SPELLED_EVERY = 100
 
 WORDS = (StringType, CharType, VarcharType)
 NUMBERS = (NumericType, BooleanType, DateType, TimestampType, TimestampNTZType)
@@ -67,13 +65,17 @@ def _leaves(schema: StructType, prefix: Path) -> Iterable[tuple[Path, DataType]]
 
 
 def choose(
-    df: DataFrame, named: Sequence[str] | None, needed: Iterable[str], preferred: Iterable[str]
+    df: DataFrame,
+    named: Sequence[str] | None,
+    needed: Iterable[str],
+    preferred: Iterable[str],
+    most: int,
 ) -> list[str]:
-    """The attributes of a run: those named, or all usable ones up to a limit, `preferred` first."""
+    """The attributes of a run: those named, or all usable ones up to `most`, `preferred` first."""
     known = usable(df.schema)
     if named is None:
         wanted = [*(name for name in preferred if name in known), *known]
-        wanted = list(dict.fromkeys(wanted))[:MOST_ATTRIBUTES]
+        wanted = list(dict.fromkeys(wanted))[:most]
     else:
         wanted = [_real(df, name) for name in _checked(named)]
     return list(dict.fromkeys([*wanted, *(_real(df, name) for name in needed)]))
@@ -130,16 +132,15 @@ def words_of(df: DataFrame, names: Sequence[str]) -> Column | None:
     known = usable(df.schema)
     paths = [".".join(map(quoted, known[name][0])) for name in names]
     # A word too long to be a class is not told.
-    words = [F.when(F.length(path) <= LONGEST_WORD, F.col(path).cast("string")) for path in paths]
-    now = F.monotonically_increasing_id() % SPELLED_EVERY == 0
-    return F.when(now, F.array(*words))
+    words = [F.when(F.octet_length(path) <= LONGEST_WORD, F.col(path)) for path in paths]
+    return F.when(F.rand(0) * SPELLED_EVERY < 1, F.array(*words))
 
 
 def as_number(column: Column, kind: DataType) -> Column:
     """A 64-bit float that stands for the value; NULL stays NULL."""
     if isinstance(kind, WORDS):
         word = F.shiftrightunsigned(F.xxhash64(column), 64 - WORD_BITS).cast("double")
-        return F.when(F.length(column) > LONGEST_WORD, F.lit(LONG_WORD)).when(
+        return F.when(F.octet_length(column) > LONGEST_WORD, F.lit(LONG_WORD)).when(
             column.isNotNull(), word
         )
     if isinstance(kind, DateType):
@@ -171,7 +172,7 @@ def encoder(df: DataFrame) -> Callable[[str, Sequence[Any]], list[float]]:
             if number is None or not math.isfinite(number):
                 raise _untold(name, kind, value, "rows with it take the default order")
             if isinstance(kind, WORDS) and number == LONG_WORD:
-                reason = f"words of over {LONGEST_WORD} characters are not told apart"
+                reason = f"words of over {LONGEST_WORD} bytes are not told apart"
                 raise _untold(name, kind, value, reason)
             if number in numbers:
                 raise _untold(name, kind, value, "another value told is the same")

@@ -68,15 +68,19 @@ def agreed(policy: Policy, query: Query, log: WorkerLog) -> Mesh:
         for name, rows in report.evaluations.items()
         if rows
     }
-    opinions = [
-        Opinion(rows, Mesh.from_dict(plan).check(query), evidence)
-        for rows, plan, evidence in log.opinions()
-    ]
     newest = log.plan()
-    plan = policy.agree(query, opinions)
+    plan = policy.agree(query, opinions(query, log))
     if plan is None and newest is not None:
         plan = Mesh.from_dict(newest).check(query)
     return (plan or Mesh.single(query, report.order)).explained(figures, log.words)
+
+
+def opinions(query: Query, log: WorkerLog) -> list[Opinion]:
+    """What each worker learned."""
+    return [
+        Opinion(rows, Mesh.from_dict(plan).check(query), evidence)
+        for rows, plan, evidence in log.opinions()
+    ]
 
 
 def sample(source: DataFrame, inputs: list[Column], rows: int, seed: int) -> DataFrame:

@@ -14,7 +14,7 @@ from anabranch.report import Report
 from anabranch.spark.attributes import choose, describe, encoder, words_of
 from anabranch.spark.collector import Collector, Postman
 from anabranch.spark.inflow import attach
-from anabranch.spark.pilot import agreed, fly, learns_here
+from anabranch.spark.pilot import agreed, fly, learns_here, opinions
 from anabranch.spark.predicates import Conversion
 from anabranch.spark.stages import Compiled, Stages, compile_stages
 from anabranch.spark.worker import Fused
@@ -76,7 +76,11 @@ class Run:
         """What happened so far, over all actions on `df` that have ended."""
         complete = self._postman.wait()
         log = self._collector.log()
-        return Report.of(self.query, log, self._scope(complete), self.policy.name)
+        mesh = None
+        if len(log.total.work) > 1:
+            best = self._prepared.policy.agree(self.query, opinions(self.query, log), search=False)
+            mesh = best.worded(log.words) if best else None
+        return Report.of(self.query, log, self._scope(complete), self.policy.name, mesh)
 
     def _scope(self, complete: bool) -> str:
         if not self._stages.fused:
@@ -127,7 +131,8 @@ def prepare(
     if not policy.uses_attributes:
         if named is not None:
             raise InputError(
-                "attributes= is for policies that route by content (content, content_knows); "
+                "attributes= is for policies that route by content (auto, mesh, content, "
+                "content_knows); "
                 f'"{policy.name}" does not'
             )
         return Prepared(policy, stages.query, [])
@@ -135,7 +140,7 @@ def prepare(
     if isinstance(start, Mesh) and start.classifier is not None:
         needed += start.classifier.attributes
     preferred = [c for operator in stages.query.operators for c in operator.columns]
-    names = choose(source, named, needed, preferred)
+    names = choose(source, named, needed, preferred, policy.most_attributes)
     # With one operator there is nothing to route: nothing need travel.
     routed = len(stages.query) > 1 or needed
     attributes = describe(source, names) if routed else []

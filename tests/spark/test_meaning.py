@@ -133,7 +133,7 @@ def test_the_users_schema_never_shows_the_statistics(everything):
 
 
 def test_only_the_predicates_columns_travel(everything):
-    run = ours(everything.select("*"), ["int", "bool"])
+    run = ours(everything.select("*"), ["int", "bool"], policy="agreedy")
     plan = run.df.select("id")._jdf.queryExecution().executedPlan().toString()
     [line] = [line for line in plan.splitlines() if "ArrowEvalPython" in line]
     assert "anabranch(i#" in line

@@ -7,21 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from anabranch.model import Mesh, Query
+from anabranch.cost import best_orders, pattern_costs
+from anabranch.model import Mesh, Query, Reason
 from anabranch.policies.base import Floats, Opinion
 from anabranch.policies.query_mesh.optimise import THOROUGH, Task
-from anabranch.policies.query_mesh.repair import expected
+from anabranch.policies.query_mesh.repair import expected, routes_of
 from anabranch.policies.query_mesh.treed import NEARLY, solve, treed
 from anabranch.policies.query_mesh.wire import sample_from_dict
 from anabranch.stats import Reservoir
 from anabranch.stats.routing_cost import CLASSIFYING
 
-# Rows of the merged sample.
-MOST_ROWS = 4_000
+# Rows of the merged sample, and plans of workers that are looked at, of those that saw most rows.
+MOST_ROWS, MOST_PLANS = 4_000, 8
 
 
-def agree(query: Query, opinions: Sequence[Opinion], seed: int = 0) -> Mesh | None:
-    """The best plan for the rows of all workers: one of theirs, or a new one.
+def agree(
+    query: Query, opinions: Sequence[Opinion], seed: int = 0, search: bool = True
+) -> Mesh | None:
+    """The best plan for the rows of all workers: one of theirs, or one that a search finds.
 
     A worker has mended its mesh by all rows that it saw, so its plan may be better than what a
     search finds in the samples. None if no worker told of a sample.
@@ -30,13 +33,14 @@ def agree(query: Query, opinions: Sequence[Opinion], seed: int = 0) -> Mesh | No
     if not told:
         return None
     sample, costs = merged(query, told, seed)
-    plans = [opinion.plan for opinion in sorted(opinions, key=lambda o: -o.rows)[:8]]
-    task = Task(sample, query, costs, replace(THOROUGH, seed=seed), CLASSIFYING)
-    plans.append(solve(task).mesh)
+    plans = [opinion.plan for opinion in sorted(opinions, key=lambda o: -o.rows)[:MOST_PLANS]]
+    if search:
+        task = Task(sample, query, costs, replace(THOROUGH, seed=seed), CLASSIFYING)
+        plans.append(solve(task).mesh)
     best = min(plans, key=lambda plan: expected(plan, sample, costs))
     tree = treed(best, sample, seed)
     now, then = (expected(plan, sample, costs) for plan in (best, tree))
-    return tree if then <= (1 + NEARLY) * now else best
+    return reasoned(tree if then <= (1 + NEARLY) * now else best, sample, costs)
 
 
 def merged(query: Query, told: Sequence[Opinion], seed: int) -> tuple[Reservoir, Floats]:
@@ -47,6 +51,26 @@ def merged(query: Query, told: Sequence[Opinion], seed: int) -> tuple[Reservoir,
     weights = [float(opinion.rows) for opinion in told]
     costs = np.average([_evidence(o)["costs"] for o in told], axis=0, weights=weights)
     return sample, np.asarray(costs, np.float64)
+
+
+def reasoned(mesh: Mesh, sample: Reservoir, costs: Floats) -> Mesh:
+    """The mesh with what a sample tells of the rows on each route."""
+    if mesh.classifier is None or not len(sample):
+        return mesh
+    everyone = np.ones((1, len(sample)))
+    single = best_orders(sample.bits, costs, mesh.query, everyone)[0].tolist()
+    taken, reasons = routes_of(mesh, sample), []
+    for place, route in enumerate(mesh.routes):
+        bits = sample.bits[taken == place]
+        rows = max(len(bits), 1)
+        cost, alone = (
+            float(pattern_costs(bits, costs, order).sum()) / rows
+            for order in (route.indexes, single)
+        )
+        passed = 1 - bits.sum(axis=0) / rows
+        told = dict(zip(mesh.query.names, passed.tolist(), strict=True))
+        reasons.append(Reason(len(bits) / len(sample), cost, alone, told))
+    return replace(mesh, reasons=tuple(reasons))
 
 
 def _evidence(opinion: Opinion) -> Any:

@@ -22,6 +22,9 @@ LEAST_TOLD, GROWN, MOST_BYTES = 50, 1.5, 65_536
 FREE_ROWS, FREE_SLICES = 1_000, 32
 
 
+Trace = tuple[tuple[int, float], ...]  # move -> the best cost from there on
+
+
 @dataclass
 class Evidence:
     """A sample of rows that met all operators, and a register of those that met some.
@@ -97,7 +100,7 @@ class Evidence:
             self.sample.grow(size)
             self._looks.append(size)
 
-    def news(self, costs: Floats) -> dict[str, Any] | None:
+    def news(self, costs: Floats, trace: Trace = ()) -> dict[str, Any] | None:
         """The sample as plain data, if it has grown much since it was last told."""
         if len(self.sample) < max(LEAST_TOLD, GROWN * self._told):
             return None
@@ -106,7 +109,11 @@ class Evidence:
         rows = np.arange(len(self.sample))
         if len(rows) * width > MOST_BYTES:
             rows = np.random.default_rng(self.seed).permutation(len(rows))[: MOST_BYTES // width]
-        return {"sample": sample_to_dict(self.sample.part(rows)), "costs": costs.tolist()}
+        return {
+            "sample": sample_to_dict(self.sample.part(rows)),
+            "costs": costs.tolist(),
+            "trace": [list(entry) for entry in trace],
+        }
 
     def looked(self) -> None:
         """A mesh was looked for by what there is."""

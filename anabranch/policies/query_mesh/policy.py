@@ -137,6 +137,7 @@ class QueryMesh(Policy):
         self._watcher = Watcher()
         self._thought: Thought | None = None
         self._thoughts = 0
+        self._trace: tuple[tuple[int, float], ...] = ()  # of the last search
         self._test = KeepOrDrop()
         self._proposal: Proposal | None = None  # on trial
         self._refinement: Refinement | None = None  # of the classifier in force
@@ -167,10 +168,10 @@ class QueryMesh(Policy):
         return self._mesh or self._single.plan()
 
     def testimony(self) -> dict[str, Any] | None:
-        return self._evidence.news(self._single.costs())
+        return self._evidence.news(self._single.costs(), self._trace)
 
-    def agree(self, query: Query, opinions: Sequence[Opinion]) -> Mesh | None:
-        return agree(query, opinions, self.seed)
+    def agree(self, query: Query, opinions: Sequence[Opinion], search: bool = True) -> Mesh | None:
+        return agree(query, opinions, self.seed, search)
 
     def sampling(self) -> Sampling:
         first = self._single.sampling()
@@ -181,6 +182,8 @@ class QueryMesh(Policy):
         seen = self._rows - self._since
         rows = max(LEAST_SLICE, seen // SLICES) if self._evidence.eager else None
         usual = min(rows or self._batch, self._batch)
+        if not self._allowance.may_learn:
+            return Sampling(rows=rows)
         if self._evidence.free:
             return Sampling(self._evidence.rate(usual), None, rows)
         return Sampling(self._allowance.rate(usual, self._extra), first.extra, rows)
@@ -219,7 +222,7 @@ class QueryMesh(Policy):
         refinement = self._refinement
         if trial is not None and proposal is not None and trial.turn == "with":
             refinement = proposal.refinement
-        if refinement is not None:
+        if refinement is not None and (self._allowance.may_learn or trial is not None):
             refinement.update(feedback)
 
     def _pay(self, feedback: Feedback) -> None:
@@ -234,7 +237,7 @@ class QueryMesh(Policy):
         self._allowance.pay(feedback.learning)
         if not self._single.beginning:
             useful = self._cost * feedback.rows
-            self._allowance.earn(useful, float(extra @ costs), feedback.spent)
+            self._allowance.earn(useful, float(extra @ costs), feedback.spent, self._cost)
 
     def _costs(self) -> Floats:
         return self._single.cautious_costs()
@@ -255,16 +258,20 @@ class QueryMesh(Policy):
 
     def _drift(self, alarm: Alarm) -> Event:
         """The data is not what it was: sample anew, and mend the mesh by what all rows tell now."""
-        self._since = self._rows
-        self._allowance.alarm()
-        self._evidence.begin_again()
-        self._thought = None
+        self._begin_again()
         if self._refinement is not None:
             self._refinement.clear()
             self._refine_at = self._rows + REPAIR_ROWS
             self._test.audit_at = max(self._test.audit_at, self._rows + 2 * REPAIR_ROWS)
         reading = alarm.reading
         return Event("drift", self._rows, attribute=reading.what, routes=reading.route + 1)
+
+    def _begin_again(self) -> None:
+        """What was learned from earlier rows no longer holds."""
+        self._since = self._rows
+        self._allowance.alarm()
+        self._evidence.begin_again()
+        self._thought = None
 
     # A mesh is looked for -------------------------------------------------------------------
 
@@ -286,7 +293,7 @@ class QueryMesh(Policy):
 
     def _go_on(self, thought: Thought) -> None:
         """A little further, as far as there is time."""
-        steps = self._allowance.steps(self._cost, first=self._thoughts < len(EARLY))
+        steps = self._allowance.steps(at_once=self._thoughts < len(EARLY))
         taken = 0
         while taken < steps and thought.solution is None:
             thought.step()
@@ -295,6 +302,7 @@ class QueryMesh(Policy):
         if thought.solution is not None:
             self._thought = None
             self._thoughts += 1
+            self._trace = thought.solution.trace
             if thought.solution.gap > STABLE:
                 self._evidence.grow()
             self._consider(thought.solution)
@@ -411,6 +419,7 @@ class QueryMesh(Policy):
         """One route for all rows is better again."""
         before = self.learned().routes[0].order
         self._mesh = self._refinement = None
+        self._begin_again()
         return self._told("fallback", proposal, before, measured)
 
     def _told(
@@ -433,8 +442,10 @@ class QueryMesh(Policy):
 class Auto(QueryMesh):
     """The policy that nobody has to think about: A-Greedy, and a mesh where that measurably pays.
 
-    It is `QueryMesh` as it is; without attributes that tell anything it stays with one route.
+    It is `QueryMesh` as it is, but takes few attributes where none are named: those that the
+    predicates read, and some more. Without attributes that tell anything it stays with one route.
     """
 
     name: ClassVar[str] = "auto"
     summary: ClassVar[str] = "A-Greedy, upgraded to a mesh where that measurably pays"
+    most_attributes: ClassVar[int] = 6

@@ -115,6 +115,7 @@ class Refinement:
             self.mesh,
             routes=tuple(Route.of(self.mesh.query, order) for order in routes),
             classifier=self.mesh.classifier.labelled(dict(zip(known, places, strict=True))),
+            reasons=(),
         )
 
 

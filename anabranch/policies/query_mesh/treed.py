@@ -45,4 +45,5 @@ def treed(mesh: Mesh, sample: Reservoir, seed: int = 0) -> Mesh:
     tree = tree.mapped(used.index)
     window = mesh.classifier.rows if isinstance(mesh.classifier, Windowed) else None
     classifier = tree if window is None else Windowed(tree, window)
-    return replace(mesh, routes=tuple(mesh.routes[r] for r in used), classifier=classifier)
+    routes = tuple(mesh.routes[r] for r in used)
+    return replace(mesh, routes=routes, classifier=classifier, reasons=())

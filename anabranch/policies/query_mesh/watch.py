@@ -35,13 +35,15 @@ class Watcher:
     def update(self, feedback: Feedback, plan: Mesh, costs: Floats, row: int) -> None:
         """A slice went by under a plan."""
         self._seconds += feedback.spent
+        if not self._worth_it(plan):
+            return
         monitor = self._monitor
         if monitor is None or monitor.mesh.routes != plan.routes:
             self._epoch += 1
             self._monitor = Monitor(plan, np.array(costs))
             return
         readings = monitor.update(feedback)
-        if readings and self._worth_it(plan):
+        if readings:
             self.brain.watch(self._epoch, readings)
         self._listen(row)
 
