@@ -8,7 +8,7 @@ dropped before (A-Greedy, Section 4.1), so that profiling adds rows to a call bu
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -113,7 +113,7 @@ class Fabric:
         begin = self.clock()
         mesh = self.learner.plan()
         values = Attributes({name: columns[i] for name, i in self.attributes.items()})
-        classified = self._classify(mesh, values, rows)
+        classified = _gathered(self._classify(mesh, values, rows), sampling.least)
         profile = Profile.of(self._sample(rows, sampling.rate), len(self.query))
         rusters = _rusters(mesh, classified, profile, sampling.first, rows)
         routed = self.clock()
@@ -159,6 +159,19 @@ class Fabric:
         if rate >= 1:
             return np.ones(rows, bool)
         return self.random.random(rows) < rate
+
+
+def _gathered(classified: Classified, least: int) -> Classified:
+    """Rows of routes that few rows take join the most followed one (minimum size of a ruster)."""
+    if not least or not len(classified.routes):
+        return classified
+    counts = np.bincount(classified.routes)
+    few = (counts > 0) & (counts < least)
+    few[counts.argmax()] = False
+    if not few.any():
+        return classified
+    routes = np.where(few[classified.routes], counts.argmax(), classified.routes)
+    return replace(classified, routes=routes)
 
 
 def _rusters(

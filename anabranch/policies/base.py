@@ -25,13 +25,15 @@ class Sampling:
     `rate` of the rows are profiled. `extra[i, j]` says whether a profiled row that was dropped at
     position i of its route is still evaluated at the later position j. With `first`, profiled rows
     meet that operator first, as early as its guards allow, and go on as usual. The policy is asked
-    again after `rows` rows, or after the batch.
+    again after `rows` rows, or after the batch. A ruster of fewer than `least` rows joins the
+    largest one.
     """
 
     rate: float = 0.0
     extra: Bits | None = None
     rows: int | None = None
     first: int | None = None
+    least: int = 0
 
     @staticmethod
     def everything(operators: int, rate: float, rows: int | None = None) -> "Sampling":

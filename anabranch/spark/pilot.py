@@ -76,11 +76,16 @@ def agreed(policy: Policy, query: Query, log: WorkerLog) -> Mesh:
 
 
 def opinions(query: Query, log: WorkerLog) -> list[Opinion]:
-    """What each worker learned."""
-    return [
-        Opinion(rows, Mesh.from_dict(plan).check(query), evidence)
-        for rows, plan, evidence in log.opinions()
-    ]
+    """What each worker learned, with what operators cost as measured over the whole run."""
+    tallies = log.total.operators
+    costs = [t.seconds / t.evaluated if t.evaluated else None for t in tallies]
+    told = []
+    for rows, plan, evidence in log.opinions():
+        if evidence is not None:
+            known = [a or b for a, b in zip(costs, evidence["costs"], strict=True)]
+            evidence = {**evidence, "costs": known}
+        told.append(Opinion(rows, Mesh.from_dict(plan).check(query), evidence))
+    return told
 
 
 def sample(source: DataFrame, inputs: list[Column], rows: int, seed: int) -> DataFrame:

@@ -45,6 +45,9 @@ SLICES, LEAST_SLICE = 3, 150
 REFINE_GROWTH, REFINE_ROWS, GAIN = 1.4, 20_000, 0.005
 # Rows under a new mesh, and after an alarm, before its cells and routes are mended by them.
 SETTLED_ROWS, REPAIR_ROWS = 1_500, 1_000
+# Calls that a ruster of its own costs: others wait for the same operators. The most rows asked of
+# one.
+EXTRA_CALLS, LARGEST_RUSTER = 2, 1_000
 # Rows for which cells are counted before a mesh is known to pay.
 SCOUT_ROWS = 30_000
 # The less a mesh is expected to save, the longer the trial: by the spread of a row's cost.
@@ -84,6 +87,9 @@ class QueryMesh(Policy):
     window
         Rows that are known to be alike: the first of a window speaks for all. None: each row is
         classified.
+    ruster
+        Rows that a ruster must have: the rows of a route that fewer take join the largest one.
+        `"auto"`: as many as make up for the calls that a ruster of its own costs.
     tolerance
         Share of a route's cost within which orders are as good as each other: there the route is
         uncertain, and a lottery decides.
@@ -106,6 +112,7 @@ class QueryMesh(Policy):
     start: str = "route_driven"
     iterations: int = 3
     window: int | None = None
+    ruster: int | str = "auto"
     tolerance: float = 0.002
     budget: float = 0.01
     duty: float = 0.15
@@ -117,6 +124,8 @@ class QueryMesh(Policy):
             check_rows(name, getattr(self, name))
         if self.window is not None:
             check_rows("window (or None)", self.window)
+        if self.ruster != "auto":
+            check_rows('ruster (or "auto")', self.ruster)
         if not 0 <= self.tolerance < 1:
             raise InputError(f"tolerance is a share from 0 to below 1, got {self.tolerance!r}")
         check_share("budget", self.budget)
@@ -147,6 +156,7 @@ class QueryMesh(Policy):
         self._routing = RoutingCost()
         self._extra = 0.0  # seconds to evaluate a sampled row by all that would not see it
         self._cost = 0.0  # seconds per row
+        self._saved = 0.0  # seconds per row by which the mesh is better than one route
         self._rows = 0
 
     def beside(self) -> None:
@@ -174,6 +184,19 @@ class QueryMesh(Policy):
         return agree(query, opinions, self.seed, search)
 
     def sampling(self) -> Sampling:
+        return replace(self._sampling(), least=self._least_ruster)
+
+    @property
+    def _least_ruster(self) -> int:
+        """Rows that save what the calls of a ruster of its own cost."""
+        if self.ruster != "auto":
+            return int(self.ruster)
+        if self._mesh is None or self._saved <= 0:
+            return 0
+        call = self._single.fixed_cost() / len(self.query)
+        return int(min(EXTRA_CALLS * call / self._saved, LARGEST_RUSTER))
+
+    def _sampling(self) -> Sampling:
         first = self._single.sampling()
         if len(self.query) < 2 or self._single.beginning:
             return first
@@ -399,6 +422,8 @@ class QueryMesh(Policy):
         measured = trial.without.mean(costs), trial.with_it.mean(costs)
         self._test.close(trial, self._rows)
         self._proposal = None
+        if trial.audit or self._mesh is None:
+            self._saved = trial.saved
         if trial.audit:
             return () if trial.kept else (self._fall_back(proposal, measured),)
         before = self.learned().routes[0].order
