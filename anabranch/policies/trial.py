@@ -77,6 +77,7 @@ class Trial:
     doubt: float = DOUBT
     audit: bool = False  # of pairs in use, not of new ones
     most_rows: int = MOST_ROWS
+    patient: bool = False
 
     @property
     def turn(self) -> str:
@@ -104,5 +105,7 @@ class Trial:
         self.saved = self.without.mean(costs) - self.with_it.mean(costs) - charge
         error = np.sqrt(self.with_it.error(costs) + self.without.error(costs))
         self.clear = bool(abs(self.saved) > CLEAR * error)
-        if self.clear or self.without.total >= self.most_rows:
+        # What was good so far is not given up after a few short slices.
+        early = self.patient and self.saved < 0 and self.without.total < MOST_ROWS
+        if (self.clear and not early) or self.without.total >= self.most_rows:
             self.kept = bool(self.saved > self.doubt * error)

@@ -48,6 +48,8 @@ SETTLED_ROWS, REPAIR_ROWS = 1_500, 1_000
 # Calls that a ruster of its own costs: others wait for the same operators. The most rows asked of
 # one.
 EXTRA_CALLS, LARGEST_RUSTER = 2, 1_000
+# Rows without news after which less is sampled and learned.
+CALM_ROWS = 50_000
 # Rows for which cells are counted before a mesh is known to pay.
 SCOUT_ROWS = 30_000
 # The less a mesh is expected to save, the longer the trial: by the spread of a row's cost.
@@ -152,6 +154,7 @@ class QueryMesh(Policy):
         self._refinement: Refinement | None = None  # of the classifier in force
         self._refine_at = 0
         self._since = 0  # the last alarm
+        self._bore_at = CALM_ROWS
         self._scout_until = 0  # until then rows are classified only to count them
         self._routing = RoutingCost()
         self._extra = 0.0  # seconds to evaluate a sampled row by all that would not see it
@@ -190,7 +193,9 @@ class QueryMesh(Policy):
     def _least_ruster(self) -> int:
         """Rows that save what the calls of a ruster of its own cost."""
         if self.ruster != "auto":
-            return int(self.ruster)
+            # A short slice has fewer rows of every route.
+            rows = self._test.trial.slice_rows if self._test.trial else self._batch
+            return int(int(self.ruster) * min(rows / self._batch, 1.0))
         if self._mesh is None or self._saved <= 0:
             return 0
         call = self._single.fixed_cost() / len(self.query)
@@ -259,8 +264,10 @@ class QueryMesh(Policy):
             self._routing.update(feedback.rows, feedback.routing)
         self._allowance.pay(feedback.learning)
         if not self._single.beginning:
-            useful = self._cost * feedback.rows
-            self._allowance.earn(useful, float(extra @ costs), feedback.spent, self._cost)
+            # What nothing was timed of yet has no cost to speak of: no more was earned than spent.
+            useful = min(self._cost * feedback.rows, feedback.spent)
+            paid = min(float(extra @ costs), feedback.spent)
+            self._allowance.earn(useful, paid, feedback.spent, self._cost)
 
     def _costs(self) -> Floats:
         return self._single.cautious_costs()
@@ -292,6 +299,7 @@ class QueryMesh(Policy):
     def _begin_again(self) -> None:
         """What was learned from earlier rows no longer holds."""
         self._since = self._rows
+        self._bore_at = self._rows + CALM_ROWS
         self._allowance.alarm()
         self._evidence.begin_again()
         self._thought = None
@@ -300,6 +308,8 @@ class QueryMesh(Policy):
 
     def _think(self) -> None:
         """Is there a better mesh? The cheapest ways to find one come first."""
+        if self._rows >= self._bore_at:
+            self._bore()
         if self._thought is None:
             self._refine()
         mending = self._refinement is not None and self._rows < self._since + REPAIR_ROWS
@@ -356,7 +366,12 @@ class QueryMesh(Policy):
         elif self._mesh is None and solution.partitions:
             self._scout(solution)
         elif not self._evidence.eager:
-            self._allowance.bore()
+            self._bore()
+
+    def _bore(self) -> None:
+        """Nothing new: sample and learn less, until there is."""
+        self._allowance.bore()
+        self._bore_at = self._rows + CALM_ROWS
 
     def _promises(self, mesh: Mesh) -> bool:
         """Whether the sample expects a mesh to be better than the plan in force."""
@@ -392,6 +407,9 @@ class QueryMesh(Policy):
         if self._mesh is not None and self._rows >= self._test.audit_at:
             self._proposal = Proposal(self._mesh, "", self._refinement)
             self._test.begin(self._mesh, self._single.plan(), audit=True)
+            assert self._test.trial is not None
+            # Of plans that differ little, either is as good: it costs nothing to compare for long.
+            self._test.trial.most_rows, self._test.trial.patient = LONGEST_TRIAL, True
             return
         if self._rows < self._refine_at:
             return
@@ -420,7 +438,8 @@ class QueryMesh(Policy):
         if trial.kept is None:
             return ()
         measured = trial.without.mean(costs), trial.with_it.mean(costs)
-        self._test.close(trial, self._rows)
+        # A mesh that takes the place of another was not compared with one route.
+        self._test.close(trial, self._rows, older=self._mesh is not None)
         self._proposal = None
         if trial.audit or self._mesh is None:
             self._saved = trial.saved
@@ -435,6 +454,7 @@ class QueryMesh(Policy):
         return (self._told(kind, proposal, before, measured),)
 
     def _adopt(self, proposal: Proposal) -> None:
+        self._bore_at = self._rows + CALM_ROWS
         several = len(proposal.mesh.routes) > 1
         self._mesh = proposal.mesh if several else None
         self._refinement = proposal.refinement if several else None

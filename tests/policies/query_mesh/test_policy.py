@@ -1,0 +1,212 @@
+"""Query Mesh as a policy, by replays: what is counted is exact and the same every time."""
+
+import numpy as np
+import pytest
+
+from anabranch.bench.replay import replay
+from anabranch.data.mesh_streams import poisson, uniform, xor
+from anabranch.model import Attribute, InputError, Mesh, Windowed
+from anabranch.policies import AGreedy, ContentLearns, QueryMesh, resolve
+from anabranch.policies.query_mesh.optimise import Task, optimise
+from anabranch.stats import Reservoir
+
+
+def run(policy, stream, drops=None, columns=None, **arguments):
+    drops = stream.drops() if drops is None else drops
+    values = stream.columns() if columns is None else columns
+    done = replay(policy, drops, stream.attributes, values, **arguments)
+    assert (done.keep == ~drops.any(axis=1)).all()
+    return done
+
+
+def kinds(done, *wanted):
+    return [event.kind for event in done.ledger.events if event.kind in wanted]
+
+
+def test_classes_by_two_attributes_together_a_million_rows():
+    """At most 1.08 times the oracle, all learning included; single attributes cannot do this."""
+    stream = xor(1_000_000)
+    drops = stream.drops()
+    oracle = stream.oracle(drops)
+    mesh = run(QueryMesh(), stream, drops)
+    assert mesh.evaluations <= 1.03 * oracle  # the mark is 1.08
+    for blind in (AGreedy(p="auto", window=250), ContentLearns(pairs=False)):
+        assert run(blind, stream, drops).evaluations > 1.25 * oracle
+    assert run(resolve("auto"), stream, drops).evaluations == mesh.evaluations
+
+
+def test_three_classes_by_one_attribute():
+    stream = poisson(300_000)
+    drops = stream.drops()
+    mesh, single = run(QueryMesh(), stream, drops), run(AGreedy(p="auto"), stream, drops)
+    assert mesh.evaluations < 1.05 * stream.oracle(drops)
+    assert single.evaluations > 1.4 * mesh.evaluations
+    [first] = [e for e in mesh.ledger.events if e.kind == "upgrade"][:1]
+    assert "A1" in first.attribute
+    assert first.row < 5_000
+    assert f"routes by {first.attribute}" in str(first)
+
+
+def test_uniform_data_stays_on_one_route():
+    for seed in range(4):
+        stream = uniform(200_000, seed=seed)
+        done = run(QueryMesh(), stream)
+        assert kinds(done, "upgrade") == []
+        assert len(done.plans[0].routes) == 1
+        extra = sum(tally.extra for tally in done.ledger.operators)
+        assert extra < 0.02 * done.evaluations
+
+
+def swapped(rows, seed):
+    """Rows, then as many with the classes swapped."""
+    first = xor(rows, seed)
+    then = first.swapped()
+    drops = np.concatenate([first.drops(), then.drops()])
+    columns = {n: np.concatenate([first.columns()[n], then.columns()[n]]) for n in first.names}
+    return first, then, drops, columns
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_back_within_ten_percent_after_the_classes_swapped(seed):
+    rows = 150_000
+    first, then, drops, columns = swapped(rows, seed)
+    done = run(QueryMesh(), first, drops, columns, workers=1, batch=2_000)
+    [alarm, *_] = [e for e in done.ledger.events if e.kind in ("drift", "fallback")]
+    assert rows < alarm.row <= rows + 6_000
+    # Those sampled of the new regime are fewer than 2,000 by the time that it is learned.
+    late = done.per_batch[(rows + 20_000) // 2_000 :]
+    each = sum(late) / (2_000 * len(late))
+    assert each <= 1.10 * then.oracle(then.drops()) / rows
+
+
+def test_the_sampling_rate_rises_on_an_alarm_and_falls_in_calm():
+    rows = 200_000
+    first, _, drops, columns = swapped(rows, 0)
+    rates = []
+
+    class Told(QueryMesh):
+        def sampling(self):
+            told = super().sampling()
+            rates.append((self._rows, self._allowance.calm, told.rate))
+            return told
+
+    done = run(Told(), first, drops, columns, workers=1, batch=2_000)
+    [alarm, *_] = [e for e in done.ledger.events if e.kind in ("drift", "fallback")]
+    calm = [rate for row, _, rate in rates if rows - 50_000 < row < rows]
+    alarmed = [rate for row, _, rate in rates if alarm.row <= row < alarm.row + 2_000]
+    assert max(alarmed) > 20 * (np.mean(calm) + 1e-4)
+    assert min(c for row, c, _ in rates if row < rows) < 1.0
+    assert max(c for row, c, _ in rates if alarm.row <= row < alarm.row + 2_000) == 1.0
+
+
+def test_the_cheaper_repair_comes_first():
+    first, _, drops, columns = swapped(150_000, 0)
+    done = run(QueryMesh(), first, drops, columns, workers=1)
+    after = [e for e in done.ledger.events if e.row > 150_000 and e.kind == "upgrade"]
+    assert after[0].repair in ("re-order", "re-label", "re-order and re-label")
+
+
+def test_a_mesh_that_no_longer_pays_is_given_up():
+    stream, flat = xor(100_000), uniform(100_000, operators=6)
+    drops = np.concatenate([stream.drops(), flat.drops()])
+    columns = {n: np.concatenate([stream.columns()[n]] * 2) for n in stream.names}
+    done = run(QueryMesh(), stream, drops, columns, workers=1)
+    assert kinds(done, "upgrade")
+    assert "fallback" in kinds(done, "fallback")
+    assert len(done.plans[0].routes) == 1
+
+
+def test_a_saved_plan_begins_at_full_speed():
+    stream = xor(40_000)
+    drops = stream.drops()
+    long = xor(200_000, seed=5)
+    plan = Mesh.from_dict(run(QueryMesh(), long).plans[0].to_dict())
+    cold, warm = (run(QueryMesh(), stream, drops, start=s) for s in (None, plan))
+    oracle = stream.oracle(drops)
+    assert warm.evaluations < 1.02 * oracle
+    assert cold.evaluations > 1.02 * warm.evaluations
+    assert warm.per_batch[0] < 1.05 * oracle / 4
+
+
+def test_rows_of_a_window_that_are_alike():
+    """The class changes every 100 rows; one row of each window speaks for all."""
+    stream = xor(100_000)
+    left = {k: iter(np.flatnonzero(stream.classes() == k).tolist()) for k in (0, 1)}
+    blocks = np.repeat(np.random.default_rng(0).integers(0, 2, 1_000), 100)
+    chosen = np.array([row for k in blocks if (row := next(left[k], None)) is not None])
+    drops = stream.drops()[chosen]
+    columns = {name: values[chosen] for name, values in stream.columns().items()}
+    arguments = {"workers": 1, "batch": 1_000}
+    done = run(QueryMesh(window=100), stream, drops, columns, **arguments)
+    each = run(QueryMesh(), stream, drops, columns, **arguments)
+    assert isinstance(done.plans[0].classifier, Windowed)
+    assert done.evaluations < 1.1 * each.evaluations
+
+
+def test_sampling_and_learning_stay_within_the_budget():
+    """Half of it is for evaluations; beyond it is only what is advanced at the start."""
+    stream = uniform(400_000)
+    extra = []
+    for budget in (0.01, 0.002):
+        done = run(QueryMesh(budget=budget), stream, workers=1)
+        added = sum(tally.extra for tally in done.ledger.operators)
+        assert added < (budget / 2) * done.evaluations + 400 * 10
+        extra.append(added)
+    assert extra[1] < extra[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"search": "tabu"}, "valid: opt, ii, sa"),
+        ({"start": "middle"}, "route_driven"),
+        ({"sample": 0}, "at least 1"),
+        ({"condensed": 0}, "at least 1"),
+        ({"budget": 0}, "share above 0"),
+        ({"duty": 2}, "share above 0"),
+        ({"window": 0}, "at least 1"),
+        ({"ruster": "some"}, "at least 1"),
+        ({"tolerance": 1}, "tolerance"),
+    ],
+    ids=str,
+)
+def test_parameters_are_checked(arguments, message):
+    with pytest.raises(InputError, match=message):
+        QueryMesh(**arguments)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        QueryMesh(condensed=100, search="sa", start="content_driven", iterations=30),
+        QueryMesh(condensed=6, search="opt", start="extreme_1"),
+        QueryMesh(start="random_pick", ruster=100),
+        QueryMesh(start="extreme_n", tolerance=0.0),
+    ],
+    ids=str,
+)
+def test_every_search_and_start_finds_the_classes(policy):
+    stream = xor(60_000)
+    drops = stream.drops()
+    assert run(policy, stream, drops).evaluations < 1.15 * stream.oracle(drops)
+
+
+def test_without_attributes_it_is_one_route():
+    stream = xor(30_000)
+    done = replay(QueryMesh(), stream.drops(), (), None)
+    assert len(done.plans[0].routes) == 1
+    assert kinds(done, "upgrade", "revert") == []
+
+
+def test_a_sample_that_is_too_small_is_known_to_be():
+    """Other rows would have given another mesh: cross-validation tells."""
+    stream = poisson(8_000)
+    drops, values = stream.drops(), stream.values().astype(float)
+    gaps = []
+    for rows in (150, 8_000):
+        sample = Reservoir(6, 10, rows)
+        sample.update(values[:rows], drops[:rows], np.ones((rows, 10)))
+        attributes = tuple(Attribute(name) for name in stream.names)
+        assert attributes == stream.query.attributes
+        gaps.append(optimise(Task(sample, stream.query, np.ones(10), check=True)).gap)
+    assert gaps[0] > 0.03 > gaps[1]
