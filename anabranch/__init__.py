@@ -12,6 +12,7 @@ from anabranch.policies import (
     Independent,
     LocalSwaps,
     Optimal,
+    QueryMesh,
     Sweep,
 )
 from anabranch.report import Report
@@ -36,6 +37,7 @@ __all__ = [
     "Optimal",
     "PlanError",
     "Query",
+    "QueryMesh",
     "Report",
     "Run",
     "Sweep",

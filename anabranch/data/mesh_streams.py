@@ -1,9 +1,9 @@
 """Streams whose rows fall into classes, for Query Mesh.
 
-After Nehme, Works, Lei, Rundensteiner, Bertino: Multi-Route Query Processing and Optimization, 2012,
-Section 6.1: six attributes with values of a Poisson or a uniform distribution, ten operators, three
-partitions of a stream with an order of their own each. The paper does not print the selectivities;
-those here are ours.
+After Nehme, Works, Lei, Rundensteiner, Bertino: Multi-Route Query Processing and Optimization,
+2012, Section 6.1: six attributes with values of a Poisson or a uniform distribution, ten operators,
+three partitions of a stream with an order of their own each. The paper does not print the
+selectivities; those here are ours.
 """
 
 from dataclasses import dataclass, replace

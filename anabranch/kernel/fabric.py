@@ -141,7 +141,7 @@ class Fabric:
         end = self.clock()
         self._learning = end - ran
         times = Times(end - begin, trip.converting, routed - begin, end - ran)
-        labels, work = _labels(mesh, self.query), _work(mesh, classified, trip.visits)
+        labels, work = _labels(mesh, self.query), _work(mesh, classified, trip)
         self.ledger.update(
             rows, int(keep.sum()), trip.calls, trip.routes, events, times, labels, work
         )
@@ -219,14 +219,14 @@ def _labels(mesh: Mesh, query: Query) -> dict[int, str]:
     }
 
 
-def _work(
-    mesh: Mesh, classified: Classified, visits: Sequence[Visit]
-) -> dict[tuple[int, ...], list[int]]:
-    """Evaluations by each operator of the rows on each route; a single one has all of them."""
-    if mesh.classifier is None:
-        return {}
+def _work(mesh: Mesh, classified: Classified, trip: "_Trip") -> dict[tuple[int, ...], list[int]]:
+    """Evaluations by each operator of the rows on each route."""
     work = np.zeros((len(mesh.routes), len(mesh.query)), np.int64)
-    for visit in visits:
+    if mesh.classifier is None:
+        for call in trip.calls:
+            work[0, call.operator] += call.rows
+        return {mesh.routes[0].indexes: work[0].tolist()}
+    for visit in trip.visits:
         rows = np.bincount(classified.routes[visit.rows], minlength=len(mesh.routes))
         work[:, visit.operator] += rows
     return {route.indexes: row.tolist() for route, row in zip(mesh.routes, work, strict=True)}

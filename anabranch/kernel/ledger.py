@@ -71,7 +71,7 @@ class Ledger:
 
     `routing` counts evaluations by operator and by what they were routed by: an attribute, none
     (`UNCLASSIFIED`), or in order to profile (`PROFILING`). `work` has the evaluations of rows on a
-    route, by operator, where there are several. `plan` is the newest plan with a classifier, as
+    route, by operator. `plan` is the newest plan with a classifier, as
     data, `evidence` what it was learned from, if there is news of that, and `words` what the
     numbers of attributes stand for, as far as it was not told before.
 

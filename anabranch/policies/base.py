@@ -116,7 +116,11 @@ class Event:
 
     The kinds: `switch`, a change of order (of the main one, where there are several); `profile`,
     the best attribute for an operator and its gain ratio; `keep` and `drop`, an operator is from
-    now on routed by an attribute, or no longer; `drift`, the measured cost rose.
+    now on routed by an attribute, or no longer; `drift`, the measured cost rose, or the cost or a
+    selectivity of a route moved; `upgrade` and `revert`, a mesh was tried and found better than the
+    plan before, or not (`repair` says how it was found); `fallback`, a mesh in use is no longer
+    better than one route; `alone`, the process that watches and searches beside a worker has
+    failed, and why.
     """
 
     kind: str
@@ -157,6 +161,8 @@ class Event:
                 how = f" ({self.repair})" if self.repair else ""
                 told = f"{verb} {self.routes} routes by {self.attribute}{how}"
                 return told + self._costs("without", "with")
+            case "alone":
+                return f"no process beside to watch and search: {self.repair}"
             case "drift" if self.attribute:
                 what = "cost" if self.attribute == "cost" else f"selectivity of {self.attribute}"
                 return f"the {what} of route {self.routes} changed"
@@ -214,6 +220,9 @@ class Policy(ABC):
 
     def beside(self) -> None:  # noqa: B027  (most policies think fast)
         """Have slow thoughts in a process beside this one, so that no batch waits for them."""
+
+    def close(self) -> None:  # noqa: B027  (most policies start nothing)
+        """End what was started beside."""
 
     def needs(self) -> tuple[str, ...]:
         """Attributes that it must have, besides those that it may be offered."""

@@ -260,8 +260,7 @@ class Register:
             part = self._chosen[place]
             assert part is not None
             if part.regular > COARSE + 1:
-                few = column[self._random.integers(0, len(column), 10 * COARSE)]
-                part = partition_by(self.attributes[place], few, None)
+                part = partition_by(self.attributes[place], column, None, most=COARSE)
             self._coarse[place] = part
         return self._coarse[place], self._coarse[place].code([column])
 

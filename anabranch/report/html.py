@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import plotly.graph_objects as go
 import plotly.io as pio
 
+from anabranch.model import Mesh
 from anabranch.report import mesh_html
 from anabranch.report.style import COLOURS, plain_layout
 from anabranch.report.text import ROUTED, headline, is_by_content
@@ -33,8 +34,8 @@ def write_html(report: "Report", path: Path) -> Path:
         ("Routes", "Rows that followed each order.", _routes(report)),
         ("Order over time", _timeline_text(report), _timeline(report)),
     ]
-    if report.route_costs:
-        sections += _mesh_sections(report)
+    if report.mesh is not None:
+        sections += _mesh_sections(report, report.mesh)
     if is_by_content(report):
         sections.append(("Routed by", _routed_text(report), _routed(report)))
     if report.gains:
@@ -60,9 +61,9 @@ def write_html(report: "Report", path: Path) -> Path:
     return path
 
 
-def _mesh_sections(report: "Report") -> list[tuple[str, str, Any]]:
+def _mesh_sections(report: "Report", mesh: Mesh) -> list[tuple[str, str, Any]]:
     sections = [("The mesh", mesh_html.channels_text(report), mesh_html.channels(report))]
-    if report.mesh is not None and (tree := mesh_html.tree_html(report.mesh)):
+    if tree := mesh_html.tree_html(mesh):
         sections.append(("The tree", "Which rows take which route.", tree))
     text = "Seconds per row on each route: by the sample that it was chosen by, and as it came."
     sections.append(("What routes cost", text, mesh_html.costs(report)))

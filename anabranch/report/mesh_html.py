@@ -20,7 +20,7 @@ def channels_text(report: "Report") -> str:
     """What the picture of the channels shows."""
     rows = sum(entry["rows"] for entry in report.route_costs)
     return (
-        f"{rows:,} rows were classified; over time there were {len(report.route_costs)} routes. "
+        f"Over time {rows:,} rows took {len(report.route_costs)} routes. "
         "A channel is as wide as the rows that got so far, and grey ones were dropped."
     )
 

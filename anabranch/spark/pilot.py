@@ -21,6 +21,8 @@ from anabranch.spark.worker import Fused
 
 # Rows of the sample, and at least so many of each partition that is read.
 ROWS, LEAST_ROWS = 2_000, 100
+# A partition is read until it has given so many times the rows that are taken of it.
+READ_FACTOR = 5
 # Cores from which on learning apart is waste: see `anabranch bench mesh workers`.
 MANY_WORKERS = 64
 
@@ -89,7 +91,7 @@ def opinions(query: Query, log: WorkerLog) -> list[Opinion]:
 
 
 def sample(source: DataFrame, inputs: list[Column], rows: int, seed: int) -> DataFrame:
-    """Some rows of many partitions; no partition is read further than its first batch."""
+    """Some rows of many partitions; no partition is read much further than that needs."""
     parallel = source.sparkSession.sparkContext.defaultParallelism
     named = [column.alias(f"input{i}") for i, column in enumerate(inputs)]
     narrow = source.select(*(named or [F.lit(True).alias("input0")]))
@@ -101,17 +103,20 @@ def sample(source: DataFrame, inputs: list[Column], rows: int, seed: int) -> Dat
 
 @dataclass(frozen=True)
 class _Some:
-    """Random rows of the first batch of a partition."""
+    """Random rows of the first batches of a partition."""
 
     rows: int
     seed: int
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
-        part = context.partitionId() if context else 0
+        random = np.random.default_rng([self.seed, context.partitionId() if context else 0])
+        read: list[pa.RecordBatch] = []
         for batch in batches:
-            if batch.num_rows:
-                random = np.random.default_rng([self.seed, part])
-                some = np.sort(random.permutation(batch.num_rows)[: self.rows])
-                yield batch.take(pa.array(some))
-                return
+            read.append(batch)
+            if sum(b.num_rows for b in read) >= READ_FACTOR * self.rows:
+                break
+        if read:
+            table = pa.Table.from_batches(read).combine_chunks()
+            some = np.sort(random.permutation(table.num_rows)[: self.rows])
+            yield from table.take(pa.array(some)).to_batches()

@@ -76,9 +76,9 @@ class Run:
         """What happened so far, over all actions on `df` that have ended."""
         complete = self._postman.wait()
         log = self._collector.log()
-        mesh = None
-        if len(log.total.work) > 1:
-            best = self._prepared.policy.agree(self.query, opinions(self.query, log), search=False)
+        told, mesh = opinions(self.query, log), None
+        if any(opinion.plan.classifier is not None for opinion in told):
+            best = self._prepared.policy.agree(self.query, told, search=False)
             mesh = best.worded(log.words) if best else None
         return Report.of(self.query, log, self._scope(complete), self.policy.name, mesh)
 

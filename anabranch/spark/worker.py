@@ -82,7 +82,7 @@ class Fused:
             learner.beside()
         _learners[self.run] = learner
         while len(_learners) > MAX_LEARNERS:
-            _learners.popitem(last=False)
+            _learners.popitem(last=False)[1].close()
         return learner
 
     def _task_seed(self) -> int:

@@ -26,6 +26,8 @@ ROWS_PER_PARTITION = 10
 MOST_PARTITIONS = 64
 MOST_RANGES = 24
 # A word that stands for all words longer than an attribute should be.
+# A gap between neighbouring values is one if it is so many times the mean: more than chance gives.
+GAP = 12.0
 LONG_WORD = -1.0
 # Shares of the sampled rows from which on an attribute is called near-unique, or long.
 NEAR_UNIQUE = 0.5
@@ -100,13 +102,17 @@ def pruned(attribute: Attribute, values: Floats) -> str | None:
 
 
 def partition_by(
-    attribute: Attribute, values: Floats, partitions: int | None, span: RunningRange | None = None
+    attribute: Attribute,
+    values: Floats,
+    partitions: int | None,
+    span: RunningRange | None = None,
+    most: int = MOST_PARTITIONS,
 ) -> SinglePartition:
     """A partition for an attribute that was seen to take these values, and earlier ones in `span`.
 
     With a number of partitions: hashed if the attribute is discrete, ranges of equal width if it is
     continuous. Without: known values where there are few, else buckets or ranges that hold equal
-    shares of the rows, as many as there are rows to judge them by.
+    shares of the rows, as many as there are rows to judge them by and at most `most`.
 
     >>> words, numbers = Attribute("city", "word"), Attribute("size")
     >>> partition_by(words, np.array([3.0, 8.0] * 50), None)
@@ -126,7 +132,7 @@ def partition_by(
         span = span or RunningRange()
         span.update(seen)
         return span.cut(attribute.name, partitions)
-    most = int(np.clip(len(seen) // ROWS_PER_PARTITION, 2, MOST_PARTITIONS))
+    most = int(np.clip(len(seen) // ROWS_PER_PARTITION, 2, most))
     if 0 < len(known) <= most:
         return ValuePartition(attribute.name, tuple(map(float, known)))
     if attribute.kind == "word":
@@ -143,9 +149,20 @@ def _equal_shares(name: str, values: Floats, ranges: int) -> RangePartition:
     # A border is a value that was seen, the first of its range: no range is empty by rounding.
     if not len(values):
         return RangePartition(name, ())
-    shares = np.linspace(0, 1, ranges + 1)[1:-1]
-    borders = np.unique(np.quantile(values, shares, method="higher"))
-    return RangePartition(name, tuple(map(float, borders[borders > values.min()])))
+    rows = np.sort(values)
+    places = np.arange(1, ranges) * len(rows) // ranges
+    reach = len(rows) // ranges // 3
+    borders = np.unique([_at_gap(rows, place, reach) for place in places.tolist()])
+    return RangePartition(name, tuple(map(float, borders[borders > rows[0]])))
+
+
+def _at_gap(rows: Floats, place: int, reach: int) -> float:
+    """The value at a place among sorted rows, or behind a gap nearby: clusters are not cut."""
+    near = rows[max(place - reach, 0) : place + reach + 1]
+    gaps = np.diff(near)
+    if len(gaps) and gaps.max() > GAP * max(float(gaps.mean()), 1e-300):
+        return float(near[int(gaps.argmax()) + 1])
+    return float(rows[place])
 
 
 def is_stale(partition: SinglePartition, codes: NDArray[np.int64]) -> bool:

@@ -89,9 +89,7 @@ def test_policies_and_other_arguments(df):
     with pytest.raises(ab.InputError, match="budget"):
         query.run(budget=0)
     with pytest.raises(ab.InputError, match='"agreedy" does not'):
-        query.run(attributes=["i"])
-    with pytest.raises(ab.InputError, match="valid: auto, worker"):
-        query.run(learn="driver")
+        query.run(policy="agreedy", attributes=["i"])
     with pytest.raises(ab.InputError, match="learn="):
         query.run(learn="never")
 
@@ -144,7 +142,7 @@ def test_explain_starts_no_job(df):
     assert text.splitlines() == [
         "native filters first: cheap(i > 1)",
         "fused operator: guard(i), slow(s) after guard",
-        "policy: agreedy, A-Greedy: conditional drop rate per cost, corrected at once",
+        "policy: auto, A-Greedy, upgraded to a mesh where that measurably pays",
         "order now:",
         "  1. guard(i)",
         "  2. slow(s) after guard",

@@ -41,8 +41,8 @@ STABLE = 0.03
 # While there is news to expect, a slice has at most this part of the rows since the start.
 SLICES, LEAST_SLICE = 3, 150
 # What all rows tell is looked at when there are this factor of rows, or so many more. A refined
-# mesh must be expected to save this share.
-REFINE_GROWTH, REFINE_ROWS, GAIN = 1.4, 20_000, 0.005
+# mesh must be expected to save this share, a first one more.
+REFINE_GROWTH, REFINE_ROWS, GAIN, FIRST_GAIN = 1.4, 20_000, 0.005, 0.015
 # Rows under a new mesh, and after an alarm, before its cells and routes are mended by them.
 SETTLED_ROWS, REPAIR_ROWS = 1_500, 1_000
 # Calls that a ruster of its own costs: others wait for the same operators. The most rows asked of
@@ -167,6 +167,9 @@ class QueryMesh(Policy):
 
         self._watcher.brain = Beside()
 
+    def close(self) -> None:
+        self._watcher.brain.close()
+
     # What to do next ------------------------------------------------------------------------
 
     def plan(self) -> Mesh:
@@ -234,6 +237,8 @@ class QueryMesh(Policy):
         if self._test.trial is not None:
             return (*switched, *self._try(self._test.trial, feedback))
         self._watcher.update(feedback, self.plan(), self._costs(), self._rows)
+        if failure := self._watcher.failed():
+            return (*switched, Event("alone", self._rows, repair=failure))
         if alarm := self._watcher.alarm(self._rows):
             return (*switched, self._drift(alarm))
         self._think()
@@ -418,7 +423,7 @@ class QueryMesh(Policy):
         repair, mesh, gain = self._refinement.repaired(self._costs(), self._overhead)
         if self._mesh is None:
             gain -= self._classifying / max(self._cost, 1e-12)
-        if gain >= GAIN:
+        if gain >= (FIRST_GAIN if self._mesh is None else GAIN):
             doubt = DOUBT if self._mesh is None else 0.0
             self._propose(Proposal(mesh, repair, self._refinement), gain, doubt)
         elif self._mesh is None and self._rows >= self._scout_until:

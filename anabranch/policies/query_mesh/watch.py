@@ -24,7 +24,7 @@ class Watcher:
     """
 
     brain: Brain = field(default_factory=Inside)
-    failure: str = ""  # why there is no help
+    _failure: str = ""  # why there is no help
     _epoch: int = 0
     _seconds: float = 0.0
     _quiet_until: int = 0
@@ -55,7 +55,7 @@ class Watcher:
         for reply in self.brain.replies():
             match reply:
                 case Failed():
-                    self.failure, self.brain = reply.error, Nobody()
+                    self._failure, self.brain = reply.error, Nobody()
                 case Alarm() if reply.epoch == self._epoch and row >= self._quiet_until:
                     self._alarm = reply
                 case Found() if reply.epoch == self._epoch:
@@ -68,6 +68,11 @@ class Watcher:
             self._quiet_until = row + QUIET_ROWS
             self._monitor = None
         return alarm
+
+    def failed(self) -> str:
+        """Why there is no help any more, once."""
+        failure, self._failure = self._failure, ""
+        return failure
 
     def ask(self, task: Task) -> None:
         """Have a thorough search made, if that does not hold up batches."""

@@ -1,0 +1,63 @@
+"""Workers agree: what each saw too little of, all saw enough of."""
+
+import numpy as np
+
+from anabranch.data.mesh_streams import xor
+from anabranch.model import Mesh, Tree
+from anabranch.policies import Opinion, QueryMesh
+from anabranch.policies.query_mesh.agree import agree, merged
+from anabranch.policies.query_mesh.evidence import Evidence
+from anabranch.policies.query_mesh.repair import expected
+from anabranch.policies.query_mesh.wire import sample_to_dict
+from anabranch.stats import Reservoir
+
+COSTS = np.full(6, 5e-6)
+
+
+def opinion(rows, seed, seen=None):
+    stream = xor(rows, seed)
+    sample = Reservoir(4, 6, rows, seed)
+    sample.update(stream.values().astype(float), stream.drops(), np.tile(COSTS, (rows, 1)))
+    evidence = {"sample": sample_to_dict(sample), "costs": COSTS.tolist()}
+    plan = Mesh.single(stream.query, stream.query.written())
+    return Opinion(seen or rows, plan, evidence)
+
+
+def test_one_mesh_from_many_small_samples():
+    query = xor(1).query
+    alone = agree(query, [opinion(40, 0)])
+    assert alone is not None
+    assert len(alone.routes) == 1
+    told = agree(query, [opinion(40, seed) for seed in range(30)])
+    assert isinstance(told.classifier, Tree)
+    assert set(told.classifier.attributes) == {"A1", "A2"}
+    assert len(told.reasons) == len(told.routes)
+    fresh = xor(5_000, seed=99)
+    sample = Reservoir(4, 6, 5_000)
+    sample.update(fresh.values().astype(float), fresh.drops(), np.ones((5_000, 6)))
+    oracle = fresh.oracle(fresh.drops()) / 5_000 * 5e-6
+    assert expected(told, sample, COSTS) < 1.05 * oracle
+    assert [QueryMesh().agree(query, []), agree(query, [Opinion(5, told)])] == [None, None]
+
+
+def test_a_worker_that_saw_more_counts_more():
+    query = xor(1).query
+    sample, costs = merged(query, [opinion(500, 1, seen=9), opinion(500, 2, seen=1)], seed=0)
+    assert len(sample) == 1_000
+    assert np.allclose(costs, COSTS)
+
+
+def test_samples_are_told_when_they_have_grown_and_stay_small():
+    stream = xor(4_000)
+    evidence = Evidence(stream.query, 4_000, 0)
+    told = []
+    for begin in range(0, 4_000, 40):
+        rows = slice(begin, begin + 40)
+        evidence.sample.update(
+            stream.values()[rows].astype(float), stream.drops()[rows], np.ones((40, 6))
+        )
+        told.append(evidence.news(COSTS))
+    sent = [news for news in told if news is not None]
+    assert told[0] is None  # 40 rows are too few
+    assert 8 < len(sent) < 15
+    assert all(len(news["sample"]["values"]) <= 4 * 65_536 / 3 + 4 for news in sent)

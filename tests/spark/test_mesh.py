@@ -1,0 +1,209 @@
+"""Query Mesh and `auto` on Spark: the same rows as plain Spark, one plan for all workers."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import functions as F
+
+import anabranch as ab
+from anabranch.data.mesh_streams import xor
+from anabranch.model import NULL, AtMost, Leaf, Mesh, OneOf, Operator, Query, Route, Tree
+from anabranch.spark.attributes import describe
+from anabranch.spark.tree_column import route_column
+
+ROWS = 40_000
+SECTORS = np.array(["agri", "energy", "it", "steel"])
+
+
+def wanted(bit):
+    """Passes rows whose bit is not set; its cost is in the loop."""
+
+    def judge(code):
+        return sum(range(500)) > 0 and code >> bit & 1 == 0
+
+    judge.__name__ = f"o{bit}"
+    return judge
+
+
+@pytest.fixture(scope="module")
+def df(spark):
+    stream = xor(ROWS)
+    values, drops = stream.values(), stream.drops()
+    sector = SECTORS[values[:, 0]].astype(object)
+    sector[::97] = None
+    table = pa.table(
+        {
+            "id": np.arange(ROWS),
+            "code": (drops << np.arange(6)).sum(axis=1),
+            "sector": sector,
+            "size": values[:, 1] * 100,
+            "noise": np.random.default_rng(1).random(ROWS),
+            "share": [[np.nan, np.inf, -np.inf, None, 0.25][i % 5] for i in range(ROWS)],
+        }
+    )
+    return spark.createDataFrame(table).repartition(2).persist()
+
+
+def query_of(df):
+    query = ab.query(df)
+    for bit in range(6):
+        query = query.where(wanted(bit), "code")
+    return query
+
+
+def ids(df):
+    return sorted(row.id for row in df.select("id").collect())
+
+
+@pytest.fixture(scope="module")
+def plain(df):
+    return ids(df.filter("code = 0"))
+
+
+@pytest.fixture(scope="module")
+def learned(df):
+    """A run that has learned, and its plan."""
+    run = query_of(df).run(policy="mesh", attributes=["sector", "size", "noise"])
+    ids(run.df)
+    return run
+
+
+@pytest.mark.parametrize(
+    "policy",
+    ["auto", ab.QueryMesh(ruster=100), ab.QueryMesh(search="sa", condensed=100), "mesh"],
+    ids=str,
+)
+def test_the_same_rows_as_plain_spark(df, plain, policy):
+    run = query_of(df).run(policy=policy)
+    assert ids(run.df) == plain
+    assert run.df.schema == df.schema
+
+
+def test_the_report_tells_of_the_mesh(learned, tmp_path):
+    report = learned.report()
+    kinds = {event.kind for event in report.events}
+    assert "upgrade" in kinds
+    assert len(report.mesh.routes) > 1
+    assert sum(entry["rows"] for entry in report.route_costs) <= ROWS
+    best = report.route_costs[0]
+    assert best["measured"] > 0
+    assert sum(best["evaluations"].values()) >= best["rows"]
+    assert any(entry["expected"] for entry in report.route_costs)
+    json.dumps(report.to_dict())
+    assert "routes by" in str(report)
+    page = report.to_html(tmp_path / "report.html").read_text()
+    for title in ("The mesh", "The tree", "What routes cost", "The search"):
+        assert f"<h2>{title}</h2>" in page
+
+
+def test_one_plan_for_all_workers_in_words_saved_and_reloaded(df, plain, learned, tmp_path):
+    plan = learned.plan()
+    assert isinstance(plan.classifier, Tree)
+    assert set(plan.classifier.attributes) == {"sector", "size"}
+    [rule, *_] = plan.rules()
+    assert rule.startswith("if ")
+    assert any(word in rule for word in SECTORS)
+    plan.save(tmp_path / "plan.json")
+    query = query_of(df)
+    run = query.run(policy="mesh", attributes=["noise"], start=ab.load(tmp_path / "plan.json"))
+    assert ids(run.df) == plain
+    calls = sum(run.report().evaluations.values())
+    assert calls < sum(learned.report().evaluations.values())
+    stream = xor(ROWS)
+    assert calls < 1.06 * stream.oracle(stream.drops())
+    told = query.explain()
+    assert "because a row costs" in told
+    assert "of the others" in told
+
+
+def test_a_plan_that_does_not_match_is_refused(df, learned, tmp_path):
+    plan = learned.plan()
+    with pytest.raises(ab.PlanError, match="tells rows apart by"):
+        query_of(df.drop("sector")).run(policy="agreedy", start=plan)
+    with pytest.raises(ab.InputError, match='no column "sector"'):
+        query_of(df.drop("sector")).run(policy="mesh", start=plan)
+    other = ab.query(df)
+    for bit in range(5):
+        other = other.where(wanted(bit), "code")
+    other = other.where(wanted(5), "code", name="extra")
+    with pytest.raises(ab.PlanError, match='"o5" is only in the plan; "extra" is only in'):
+        other.run(policy="mesh", start=plan)
+    data = plan.to_dict()
+    data["classifier"]["root"] = {"__reduce__": "os.system('true')"}
+    (tmp_path / "bad.json").write_text(json.dumps(data))
+    with pytest.raises(ab.PlanError, match="damaged"):
+        ab.load(tmp_path / "bad.json")
+
+
+def test_learning_on_the_driver_from_one_bounded_sample(df, plain):
+    counted = df.sparkSession.sparkContext.accumulator(0)
+
+    def counting(code):
+        counted.add(1)
+        return sum(range(500)) > 0 and code & 1 == 0
+
+    query = ab.query(df.where("id >= 0")).where(counting, "code", name="o0")
+    for bit in range(1, 6):
+        query = query.where(wanted(bit), "code")
+    run = query.run(policy="mesh", attributes=["sector", "size"], learn="driver")
+    assert 0 < counted.value <= 2_000
+    begun = run.plan()
+    assert set(begun.classifier.attributes) == {"sector", "size"}
+    assert ids(run.df) == plain
+    stream = xor(ROWS)
+    assert sum(run.report().evaluations.values()) < 1.08 * stream.oracle(stream.drops())
+
+
+def test_where_to_learn_is_checked(df, spark, tmp_path):
+    with pytest.raises(ab.InputError, match="mesh and auto; agreedy learns in the workers"):
+        query_of(df).run(policy="agreedy", learn="driver")
+    stream = query_of(spark.readStream.schema(df.schema).parquet(str(tmp_path)))
+    with pytest.raises(ab.InputError, match="a stream does not give"):
+        stream.run(policy="auto", learn="driver")
+
+
+def test_the_tree_as_an_expression_says_what_the_kernel_says(df):
+    query = Query((Operator("a"), Operator("b")))
+    routes = Route.of(query, (0, 1)), Route.of(query, (1, 0))
+    names = ["sector", "size", "share"]
+    numbers = df.select("id", *(number.alias(a.name) for a, number in describe(df, names)))
+    agri = numbers.filter(df["sector"] == "agri").first()["sector"]
+    root = OneOf(
+        "sector",
+        AtMost("size", Leaf(0), Leaf(1), 130.0),
+        AtMost("share", Leaf(1), OneOf("share", Leaf(1), Leaf(0), (0.25,)), 0.0),
+        (agri,),
+    )
+    mesh = Mesh(query, routes, {}, Tree(root))
+    rows = numbers.join(df.select("id", route_column(mesh, df).alias("route")), "id").collect()
+    columns = {
+        name: np.array([NULL if row[name] is None else row[name] for row in rows]) for name in names
+    }
+    told = mesh.classifier.classify(columns.__getitem__, len(rows), np.random.default_rng(0))
+    assert told.routes.tolist() == [row["route"] for row in rows]
+    assert set(told.routes.tolist()) == {0, 1}
+    assert df.select(route_column(Mesh(query, routes[:1]), df)).first()[0] == 0
+
+
+def test_a_stream_learns_from_micro_batch_to_micro_batch(df, plain, spark, tmp_path):
+    source = tmp_path / "in"
+    df.repartition(8).write.parquet(str(source))
+    stream = spark.readStream.schema(df.schema).option("maxFilesPerTrigger", 1).parquet(str(source))
+    run = query_of(stream).run(policy="auto", attributes=["sector", "size"])
+    sink = run.df.writeStream.format("parquet").option("path", str(tmp_path / "out"))
+    sink = sink.option("checkpointLocation", str(tmp_path / "check"))
+    sink.trigger(availableNow=True).start().awaitTermination()
+    assert ids(spark.read.parquet(str(tmp_path / "out"))) == plain
+    assert run.report().rows_in == ROWS
+    assert set(run.plan().classifier.attributes) <= {"sector", "size"}
+
+
+def test_auto_takes_few_attributes_by_itself(df):
+    wide = df
+    for i in range(20):
+        wide = wide.withColumn(f"extra{i}", F.col("id") * i)
+    run = query_of(wide).run()
+    assert [a.name for a in run.query.attributes][:2] == ["code", "id"]
+    assert len(run.query.attributes) == 6
