@@ -81,7 +81,7 @@ def test_bench_content_writes_data_pictures_and_a_page(tmp_path):
     sizes = ("--rows", "4000", "--streams", "1", "--repeat", "1")
     done = spawn(tmp_path, "bench", "content", *names, *sizes, "--output", "out")
     assert done.returncode == 0, done.stderr[-2000:]
-    figures = {f["name"]: f for f in json.loads((tmp_path / "out" / "content.json").read_text())}
+    figures = {f["name"]: f for f in json.loads((tmp_path / "out" / "figures.json").read_text())}
     assert set(figures) == set(names)
     assert [row[0] for row in figures["fig4"]["rows"]] == [round(0.05 * i, 2) for i in range(1, 20)]
     assert sum(figures["fig5"]["rows"][0][1:]) == pytest.approx(1)

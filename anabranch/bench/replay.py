@@ -60,6 +60,7 @@ class Replayed:
     seconds: float
     per_batch: list[int] = field(default_factory=list)  # evaluations, in order of the rows
     plans: list[Any] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)  # when each batch was done, by its worker
 
     @property
     def evaluations(self) -> int:
@@ -107,7 +108,7 @@ def replay(
     places = {a.name: count + i for i, a in enumerate(attributes)}
     each = [EVALUATION] * count if costs is None else list(costs)
     keep, seconds = np.zeros(len(drops), bool), 0.0
-    ledger, per_batch, plans = Ledger.empty(count), [], []
+    ledger, per_batch, plans, times = Ledger.empty(count), [], [], []
     edges = np.linspace(0, len(drops), workers + 1).astype(int)
     for worker in range(workers):
         clock = Clock()
@@ -121,7 +122,8 @@ def replay(
             keep[begin : begin + size] = fabric.process(part, size)
             told = fabric.take_ledger()
             per_batch.append(sum(tally.evaluated for tally in told.operators))
+            times.append(clock.now)
             ledger = ledger.merge(told)
         seconds += clock.now
         plans.append(fabric.learner.plan())
-    return Replayed(keep, ledger, seconds, per_batch, plans)
+    return Replayed(keep, ledger, seconds, per_batch, plans, times)

@@ -1,6 +1,6 @@
 """Which attribute is an operator's classifier, and what that changes in the pairs."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Generator, Mapping
 from dataclasses import dataclass
 from statistics import median
 
@@ -38,6 +38,18 @@ class Judge:
 
     def search(self, operators: Collection[int]) -> dict[int, Found | None]:
         """The best classifier of each of these operators, if there are rows to judge it by."""
+        steps = self.searching(operators)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                found: dict[int, Found | None] = end.value
+                return found
+
+    def searching(
+        self, operators: Collection[int]
+    ) -> Generator[None, None, dict[int, Found | None]]:
+        """The same in small steps."""
         register, worth = self.known.register, self.worth()
         judged = [o for o in operators if o in worth and register.can_judge(o)]
         found = {o: None for o in operators if o not in worth} | {
@@ -45,6 +57,7 @@ class Judge:
         }
         for operator in judged:
             if found[operator] is None:
+                yield
                 familiar = self._familiar(operator, found)
                 best = register.best(operator, self.threshold, self.together, familiar)
                 found[operator] = best

@@ -81,6 +81,9 @@ class Learner(Measured):
             return ()
         self.measure(feedback)
         self._watch(feedback)
+        if not len(feedback.dropped) and not self._to_profile:
+            self._cold = max(0, self._cold - feedback.rows)
+            return ()  # nothing that a decision could be made by
         self.collect(feedback.dropped[feedback.dropped.any(axis=1)], feedback.now)
         self._cold = max(0, self._cold - feedback.rows)
         if not self._to_profile:

@@ -45,6 +45,7 @@ class Allowance:
     _step: float = 0.0  # seconds that a step of thought takes
     _steps: int = 0  # of thought since the last payment
     _advance: float = 0.0  # seconds that learning may be overdrawn by
+    _usual: float = 0.0  # seconds that an ordinary slice takes to learn from
 
     def earn(self, useful: float, extra: float, spent: float, row_cost: float) -> None:
         """A slice took `spent` seconds; its operators `useful`, and `extra` for sampled rows."""
@@ -56,9 +57,15 @@ class Allowance:
         # What was not thought about in a batch is not saved up: no batch is to wait long.
         self._thinking = min(self._thinking, 0.0) + self.duty * spent
 
-    def pay(self, learning: float) -> None:
-        """Learning took so long the last time."""
-        took = min(learning, LONGEST_THOUGHT)
+    def pay(self, learning: float, ordinary: bool) -> None:
+        """Learning took so long the last time; was there nothing but an ordinary slice?
+
+        What comes with every slice cannot be saved, and is not counted.
+        """
+        if ordinary:
+            self._usual += 0.3 * (learning - self._usual)
+            return
+        took = min(max(learning - self._usual, 0.0), LONGEST_THOUGHT)
         self._learning -= took
         if self._steps:
             each = took / self._steps

@@ -181,7 +181,8 @@ class Thought:
         known = Knowledge(query, register, alpha=0.999)
         known.costs = self._task.costs
         known.begin_overall()
-        found = Judge(known, THRESHOLD, together=True).search(range(len(query)))
+        judge = Judge(known, THRESHOLD, together=True)
+        found = yield from judge.searching(range(len(query)))
         yield
         best = sorted((b for b in found.values() if b is not None), key=lambda b: -b.ratio)
         return _few(tuple(dict.fromkeys(b.partition for b in best)), sample, query)

@@ -42,7 +42,7 @@ STABLE = 0.03
 SLICES, LEAST_SLICE = 3, 150
 # What all rows tell is looked at when there are this factor of rows, or so many more. A refined
 # mesh must be expected to save this share, a first one more.
-REFINE_GROWTH, REFINE_ROWS, GAIN, FIRST_GAIN = 1.4, 20_000, 0.005, 0.015
+REFINE_GROWTH, REFINE_ROWS, GAIN, FIRST_GAIN = 1.4, 50_000, 0.005, 0.015
 # Rows under a new mesh, and after an alarm, before its cells and routes are mended by them.
 SETTLED_ROWS, REPAIR_ROWS = 1_500, 1_000
 # Calls that a ruster of its own costs: others wait for the same operators. The most rows asked of
@@ -159,6 +159,8 @@ class QueryMesh(Policy):
         self._routing = RoutingCost()
         self._extra = 0.0  # seconds to evaluate a sampled row by all that would not see it
         self._cost = 0.0  # seconds per row
+        self._costs: Floats = np.ones(len(self.query))  # seconds per row of each operator
+        self._learned_something = False  # in the last slice
         self._saved = 0.0  # seconds per row by which the mesh is better than one route
         self._rows = 0
 
@@ -225,8 +227,11 @@ class QueryMesh(Policy):
         if not feedback.rows or len(self.query) < 2:
             return ()
         self._rows += feedback.rows
+        self._allowance.pay(feedback.learning, not self._learned_something)
+        self._learned_something = len(feedback.profiled) > 0
         self._tally(feedback)
         switched = self._single.observe(feedback)
+        self._costs = self._single.cautious_costs()
         beginning = self._single.beginning
         self._evidence.update(feedback, self._single.costs(), self._knows_nothing)
         self._pay(feedback)
@@ -236,7 +241,7 @@ class QueryMesh(Policy):
             return switched
         if self._test.trial is not None:
             return (*switched, *self._try(self._test.trial, feedback))
-        self._watcher.update(feedback, self.plan(), self._costs(), self._rows)
+        self._watcher.update(feedback, self.plan(), self._costs, self._rows)
         if failure := self._watcher.failed():
             return (*switched, Event("alone", self._rows, repair=failure))
         if alarm := self._watcher.alarm(self._rows):
@@ -257,9 +262,10 @@ class QueryMesh(Policy):
             refinement = proposal.refinement
         if refinement is not None and (self._allowance.may_learn or trial is not None):
             refinement.update(feedback)
+            self._learned_something = True
 
     def _pay(self, feedback: Feedback) -> None:
-        costs, work = self._costs(), self._single.work(feedback)
+        costs, work = self._costs, self._single.work(feedback)
         extra = np.zeros(len(self.query))
         for call in feedback.calls:
             extra[call.operator] += call.extra
@@ -267,15 +273,11 @@ class QueryMesh(Policy):
         self._extra = max(float(costs.sum()) - self._cost, 0.0)
         if len(feedback.cells):
             self._routing.update(feedback.rows, feedback.routing)
-        self._allowance.pay(feedback.learning)
         if not self._single.beginning:
             # What nothing was timed of yet has no cost to speak of: no more was earned than spent.
             useful = min(self._cost * feedback.rows, feedback.spent)
             paid = min(float(extra @ costs), feedback.spent)
             self._allowance.earn(useful, paid, feedback.spent, self._cost)
-
-    def _costs(self) -> Floats:
-        return self._single.cautious_costs()
 
     @property
     def _batch(self) -> float:
@@ -331,12 +333,14 @@ class QueryMesh(Policy):
 
     def _go_on(self, thought: Thought) -> None:
         """A little further, as far as there is time."""
-        steps = self._allowance.steps(at_once=self._thoughts < len(EARLY))
+        first = self._thoughts < len(EARLY) and not self._since
+        steps = self._allowance.steps(at_once=first)
         taken = 0
         while taken < steps and thought.solution is None:
             thought.step()
             taken += 1
         self._allowance.thought(taken)
+        self._learned_something = True
         if thought.solution is not None:
             self._thought = None
             self._thoughts += 1
@@ -355,7 +359,7 @@ class QueryMesh(Policy):
         return Task(
             self._evidence.sample.copy(),
             self.query,
-            self._costs(),
+            self._costs,
             replace(THOROUGH, seed=self.seed, tolerance=self.tolerance) if thorough else settings,
             self._classifying,
             self._overhead,
@@ -381,7 +385,7 @@ class QueryMesh(Policy):
     def _promises(self, mesh: Mesh) -> bool:
         """Whether the sample expects a mesh to be better than the plan in force."""
         now, then = (
-            expected(plan, self._evidence.sample, self._costs()) for plan in (self.learned(), mesh)
+            expected(plan, self._evidence.sample, self._costs) for plan in (self.learned(), mesh)
         )
         then += self._classifying if self._mesh is None else 0.0
         return then < (1 - WORTH_TRYING) * now
@@ -416,11 +420,12 @@ class QueryMesh(Policy):
             # Of plans that differ little, either is as good: it costs nothing to compare for long.
             self._test.trial.most_rows, self._test.trial.patient = LONGEST_TRIAL, True
             return
-        if self._rows < self._refine_at:
+        if self._rows < self._refine_at or not self._allowance.may_learn:
             return
+        self._learned_something = True
         self._refine_at = min(round(REFINE_GROWTH * self._rows), self._rows + REFINE_ROWS)
         self._refinement.mesh = self.plan()
-        repair, mesh, gain = self._refinement.repaired(self._costs(), self._overhead)
+        repair, mesh, gain = self._refinement.repaired(self._costs, self._overhead)
         if self._mesh is None:
             gain -= self._classifying / max(self._cost, 1e-12)
         if gain >= (FIRST_GAIN if self._mesh is None else GAIN):
@@ -435,7 +440,7 @@ class QueryMesh(Policy):
     # It is tried ----------------------------------------------------------------------------
 
     def _try(self, trial: Trial, feedback: Feedback) -> tuple[Event, ...]:
-        costs, proposal = self._costs(), self._proposal
+        costs, proposal = self._costs, self._proposal
         assert proposal is not None
         classified = self._mesh is not None and not trial.audit  # both plans classify rows
         charge = 0.0 if classified else self._classifying

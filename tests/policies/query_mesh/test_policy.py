@@ -6,7 +6,7 @@ import pytest
 from anabranch.bench.replay import replay
 from anabranch.data.mesh_streams import poisson, uniform, xor
 from anabranch.model import Attribute, InputError, Mesh, Windowed
-from anabranch.policies import AGreedy, ContentLearns, QueryMesh, resolve
+from anabranch.policies import AGreedy, ContentLearns, Fixed, QueryMesh, resolve
 from anabranch.policies.query_mesh.optimise import Task, optimise
 from anabranch.stats import Reservoir
 
@@ -47,14 +47,17 @@ def test_three_classes_by_one_attribute():
     assert f"routes by {first.attribute}" in str(first)
 
 
-def test_uniform_data_stays_on_one_route():
-    for seed in range(4):
+def test_uniform_data_ends_on_one_route_and_costs_as_much_as_the_best():
+    misled = 0
+    for seed in range(6):
         stream = uniform(200_000, seed=seed)
-        done = run(QueryMesh(), stream)
-        assert kinds(done, "upgrade") == []
-        assert len(done.plans[0].routes) == 1
-        extra = sum(tally.extra for tally in done.ledger.operators)
-        assert extra < 0.02 * done.evaluations
+        drops = stream.drops()
+        done = run(QueryMesh(), stream, drops)
+        misled += bool(kinds(done, "upgrade"))  # as the paper's, it may take noise for a class
+        assert [len(plan.routes) for plan in done.plans] == [1, 1]
+        single = run(Fixed(), stream, drops)  # all orders are alike
+        assert done.evaluations < 1.015 * single.evaluations
+    assert misled <= 1
 
 
 def swapped(rows, seed):
