@@ -165,7 +165,8 @@ class Event:
                 return f"no process beside to watch and search: {self.repair}"
             case "drift" if self.attribute:
                 what = "cost" if self.attribute == "cost" else f"selectivity of {self.attribute}"
-                return f"the {what} of route {self.routes} changed"
+                where = f"route {self.routes}" if self.routes else "all rows"
+                return f"the {what} of {where} changed"
             case "drift":
                 return f"cost per row changed{self._costs('was', 'is')}"
             case _:

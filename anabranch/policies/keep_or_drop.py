@@ -45,6 +45,14 @@ class KeepOrDrop:
             self._wait = SOON_ROWS // 2
         self._audited_at = row
 
+    def abandon(self) -> None:
+        """The trial has no meaning any more."""
+        self.trial, self._meshes = None, {}
+
+    def hurry(self, row: int) -> None:
+        """Try what is in use soon, unless that was done lately."""
+        self.audit_at = min(self.audit_at, max(row, self._audited_at + self._wait))
+
     def compare(self, measured: float, expected: float) -> None:
         """Try pairs in use soon if rows cost more than the selectivities promise.
 

@@ -13,7 +13,7 @@ Bits = NDArray[np.bool_]
 MOST_DENSE = 100_000
 # Rows of a call that are counted: more would tell no more.
 MOST_TALLIED = 3_000
-# Rows after which all counts are halved, so that what was long ago counts less.
+# Rows after which all counts are halved, so that what was long ago counts less, by default.
 MEMORY_ROWS = 60_000
 
 
@@ -36,6 +36,7 @@ class CellTally:
     known: tuple[int, ...]
     operators: int
     seed: int = 0
+    memory: float = MEMORY_ROWS
     rows: Floats = field(init=False)
     met: Floats = field(init=False)
     passed: Floats = field(init=False)
@@ -71,7 +72,7 @@ class CellTally:
     def count(self, cells: Codes) -> None:
         """Rows came."""
         self.rows += np.bincount(self.places(cells), minlength=len(self.rows))
-        if self.rows.sum() > MEMORY_ROWS:
+        if self.rows.sum() > self.memory:
             self.rows /= 2
             self.met /= 2
             self.passed /= 2
@@ -92,7 +93,7 @@ class CellTally:
 
     def merge(self, other: "CellTally") -> "CellTally":
         """Both as one; they must know the same cells."""
-        merged = CellTally(self.known, self.operators, self.seed)
+        merged = CellTally(self.known, self.operators, self.seed, self.memory)
         merged.rows = self.rows + other.rows
         merged.met, merged.passed = self.met + other.met, self.passed + other.passed
         return merged

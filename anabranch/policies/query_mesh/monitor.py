@@ -15,6 +15,8 @@ CHUNK_ROWS, LEAST_MET = 1_000, 100
 # A share is taken to spread at least as one this far from 0 and 1 would.
 LEAST_SHARE = 0.02
 COST = "cost"
+# The number of no route: a reading of all rows.
+ALL = -1
 
 
 @dataclass(frozen=True)
@@ -70,11 +72,15 @@ class Monitor:
                 met[:, visit.operator] += np.bincount(routes[seen], minlength=count)
                 passed[:, visit.operator] += np.bincount(routes[seen[fine]], minlength=count)
         readings = []
-        for route in range(count):
+        if count > 1:  # all together as well: a chunk of them is soon full
+            rows = [*rows, sum(rows)]
+            met, passed = (np.vstack([each, each.sum(axis=0)]) for each in (met, passed))
+        for place in range(len(rows)):
+            route = place if place < count else ALL
             chunk = self._chunks.setdefault(route, _Chunk(0, np.zeros(size), np.zeros(size)))
-            chunk.rows += int(rows[route])
-            chunk.met += met[route]
-            chunk.passed += passed[route]
+            chunk.rows += int(rows[place])
+            chunk.met += met[place]
+            chunk.passed += passed[place]
             if chunk.rows >= CHUNK_ROWS:
                 readings += self._read(route, chunk)
                 del self._chunks[route]

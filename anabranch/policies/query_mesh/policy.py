@@ -43,6 +43,9 @@ SLICES, LEAST_SLICE = 3, 150
 # What all rows tell is looked at when there are this factor of rows, or so many more. A refined
 # mesh must be expected to save this share, a first one more.
 REFINE_GROWTH, REFINE_ROWS, GAIN, FIRST_GAIN = 1.4, 50_000, 0.005, 0.015
+# While such looks bring news, they come more often, down to every so many rows; tallies then forget
+# faster, too: they remember so many times these rows.
+LEAST_PACE, MEMORY = 5_000, 3.0
 # Rows under a new mesh, and after an alarm, before its cells and routes are mended by them.
 SETTLED_ROWS, REPAIR_ROWS = 1_500, 1_000
 # Calls that a ruster of its own costs: others wait for the same operators. The most rows asked of
@@ -50,10 +53,10 @@ SETTLED_ROWS, REPAIR_ROWS = 1_500, 1_000
 EXTRA_CALLS, LARGEST_RUSTER = 2, 1_000
 # Rows without news after which less is sampled and learned.
 CALM_ROWS = 50_000
-# Rows for which cells are counted before a mesh is known to pay.
-SCOUT_ROWS = 30_000
+# Rows for which cells are counted before a mesh is known to pay, and the factor when one did.
+SCOUT_ROWS, LONG_SCOUT = 30_000, 5
 # The less a mesh is expected to save, the longer the trial: by the spread of a row's cost.
-SPREAD, LONGEST_TRIAL = 1.5, 20_000
+SPREAD, LONGEST_TRIAL = 1.5, 8_000
 # A-Greedy's profile window. To a budget of 1 % one of the paper's 1000 rows takes hundreds of
 # thousands of rows to turn over; a quarter of it costs the same on stable data and follows a drift
 # much faster.
@@ -153,6 +156,7 @@ class QueryMesh(Policy):
         self._proposal: Proposal | None = None  # on trial
         self._refinement: Refinement | None = None  # of the classifier in force
         self._refine_at = 0
+        self._pace = float(REFINE_ROWS)  # rows from one look at the tallies to the next
         self._since = 0  # the last alarm
         self._bore_at = CALM_ROWS
         self._scout_until = 0  # until then rows are classified only to count them
@@ -192,7 +196,11 @@ class QueryMesh(Policy):
         return agree(query, opinions, self.seed, search)
 
     def sampling(self) -> Sampling:
-        return replace(self._sampling(), least=self._least_ruster)
+        told = self._sampling()
+        rows = told.rows
+        if rows and self.window:  # a slice has whole windows
+            rows = -(-rows // self.window) * self.window
+        return replace(told, rows=rows, least=self._least_ruster)
 
     @property
     def _least_ruster(self) -> int:
@@ -236,18 +244,27 @@ class QueryMesh(Policy):
         self._evidence.update(feedback, self._single.costs(), self._knows_nothing)
         self._pay(feedback)
         if self._mesh is not None or self._proposal is not None:
-            switched = ()  # A-Greedy's order is kept for the day when one route is better again
+            if switched:  # what the sampled rows say of one route has changed: does the mesh pay?
+                self._test.hurry(self._rows)
+            switched = ()  # the order is kept for the day when one route is better again
         if beginning:
             return switched
-        if self._test.trial is not None:
-            return (*switched, *self._try(self._test.trial, feedback))
-        self._watcher.update(feedback, self.plan(), self._costs, self._rows)
+        if self._in_force:
+            self._watcher.update(feedback, self.plan(), self._costs, self._rows)
         if failure := self._watcher.failed():
             return (*switched, Event("alone", self._rows, repair=failure))
         if alarm := self._watcher.alarm(self._rows):
             return (*switched, self._drift(alarm))
+        if self._test.trial is not None:
+            return (*switched, *self._try(self._test.trial, feedback))
         self._think()
         return switched
+
+    @property
+    def _in_force(self) -> bool:
+        """Whether the slice ran under the plan in force, and not under one that is tried."""
+        trial = self._test.trial
+        return trial is None or (trial.turn == "with") == trial.audit
 
     @property
     def _knows_nothing(self) -> bool:
@@ -295,6 +312,8 @@ class QueryMesh(Policy):
 
     def _drift(self, alarm: Alarm) -> Event:
         """The data is not what it was: sample anew, and mend the mesh by what all rows tell now."""
+        self._test.abandon()
+        self._proposal = None
         self._begin_again()
         if self._refinement is not None:
             self._refinement.clear()
@@ -402,8 +421,11 @@ class QueryMesh(Policy):
         cells = self._windowed(Cells(solution.partitions, ()))
         mesh = replace(self._single.plan(), classifier=cells)
         self._refinement = Refinement.of(mesh, self._evidence.sample)
-        self._refine_at = 2 * self._rows
-        self._scout_until = self._rows + SCOUT_ROWS
+        self._begin_scouting(SCOUT_ROWS)
+
+    def _begin_scouting(self, rows: int) -> None:
+        self._refine_at = self._rows + min(max(self._rows, SETTLED_ROWS), LEAST_PACE)
+        self._scout_until = self._rows + rows
 
     def _refine(self) -> None:
         """Are there better routes by what all rows told of their cells?"""
@@ -423,15 +445,18 @@ class QueryMesh(Policy):
         if self._rows < self._refine_at or not self._allowance.may_learn:
             return
         self._learned_something = True
-        self._refine_at = min(round(REFINE_GROWTH * self._rows), self._rows + REFINE_ROWS)
+        self._refine_at = min(round(REFINE_GROWTH * self._rows), self._rows + round(self._pace))
         self._refinement.mesh = self.plan()
+        self._refinement.remember(MEMORY * self._pace)
         repair, mesh, gain = self._refinement.repaired(self._costs, self._overhead)
         if self._mesh is None:
             gain -= self._classifying / max(self._cost, 1e-12)
         if gain >= (FIRST_GAIN if self._mesh is None else GAIN):
             doubt = DOUBT if self._mesh is None else 0.0
             self._propose(Proposal(mesh, repair, self._refinement), gain, doubt)
-        elif self._mesh is None and self._rows >= self._scout_until:
+            return
+        self._pace = min(REFINE_ROWS, 1.5 * self._pace)
+        if self._mesh is None and self._rows >= self._scout_until:
             self._refinement = None
 
     def _windowed(self, classifier: Classifier) -> Classifier:
@@ -465,6 +490,8 @@ class QueryMesh(Policy):
 
     def _adopt(self, proposal: Proposal) -> None:
         self._bore_at = self._rows + CALM_ROWS
+        if proposal.refinement is self._refinement:  # what all rows tell has changed
+            self._pace = max(LEAST_PACE, self._pace / 2)
         several = len(proposal.mesh.routes) > 1
         self._mesh = proposal.mesh if several else None
         self._refinement = proposal.refinement if several else None
@@ -473,8 +500,14 @@ class QueryMesh(Policy):
     def _fall_back(self, proposal: Proposal, measured: tuple[float, float]) -> Event:
         """One route for all rows is better again."""
         before = self.learned().routes[0].order
-        self._mesh = self._refinement = None
+        self._mesh = None
         self._begin_again()
+        # What told rows apart may do so again: they are counted by it for a while.
+        classifier = proposal.mesh.classifier
+        assert classifier is not None
+        proposal.refinement.clear()
+        proposal.refinement.mesh = replace(self._single.plan(), classifier=classifier.labelled({}))
+        self._begin_scouting(LONG_SCOUT * SCOUT_ROWS)
         return self._told("fallback", proposal, before, measured)
 
     def _told(

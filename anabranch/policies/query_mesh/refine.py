@@ -61,6 +61,11 @@ class Refinement:
         for tally in self._halves:
             tally.clear()
 
+    def remember(self, rows: float) -> None:
+        """Let rows fade when so many more have come."""
+        for tally in self._halves:
+            tally.memory = rows / 2
+
     def update(self, feedback: Feedback) -> None:
         """Rows went by under a plan with the mesh's classifier."""
         if not len(feedback.cells):
