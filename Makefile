@@ -41,6 +41,7 @@ lint: setup  ## ruff, mypy (strict) and the layers
 	$(BIN)/lint-imports
 
 bench: java setup  ## measure every policy (over an hour)
+	$(BIN)/anabranch bench mesh
 	$(BIN)/anabranch bench content
 	$(BIN)/anabranch bench filters --rows $(ROWS)
 

@@ -4,7 +4,8 @@ R. V. Nehme, K. Works, C. Lei, E. A. Rundensteiner, E. Bertino: Multi-Route Quer
 Optimization, Journal of Computer and System Sciences, 2012.
 """
 
+from anabranch.policies.query_mesh.auto import Auto
 from anabranch.policies.query_mesh.pilot import Pilot
-from anabranch.policies.query_mesh.policy import Auto, QueryMesh
+from anabranch.policies.query_mesh.policy import QueryMesh
 
 __all__ = ["Auto", "Pilot", "QueryMesh"]

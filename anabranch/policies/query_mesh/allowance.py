@@ -9,7 +9,7 @@ CREDIT_ROWS = 200
 CALMING, LEAST_RATE = 0.5, 0.2
 # Learning may be paid before it is earned, by what so many rows cost as far as one costs more than
 # a few microseconds, at most so many seconds: where rows are cheap it must be earned.
-THOUGHT_ROWS, CHEAP_ROW, MOST_THOUGHT = 10_000, 4e-6, 0.05
+THOUGHT_ROWS, CHEAP_ROW, MOST_THOUGHT = 10_000, 4e-6, 0.03
 # A hiccup of the machine must not end learning for good.
 LONGEST_THOUGHT = 0.1
 

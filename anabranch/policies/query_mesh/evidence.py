@@ -20,6 +20,8 @@ MOST_GROWTH = 4
 LEAST_TOLD, GROWN, MOST_BYTES = 50, 1.5, 65_536
 # Rows of a slice that are looked at though it costs no evaluation, and slices where that is done.
 FREE_ROWS, FREE_SLICES = 1_000, 32
+# A mesh is looked for again when so many times the rows were looked at.
+LOOKED = 3
 
 
 Trace = tuple[tuple[int, float], ...]  # move -> the best cost from there on
@@ -118,4 +120,4 @@ class Evidence:
     def looked(self) -> None:
         """A mesh was looked for by what there is."""
         self._looks = [size for size in self._looks if size > len(self.sample)]
-        self._look_at = max(self._look_at, 2 * self.register.seen)
+        self._look_at = max(self._look_at, LOOKED * self.register.seen)

@@ -1,0 +1,192 @@
+"""Figure 10 of the paper on Query Mesh: output rate, time per row, overhead, on Spark."""
+
+import statistics
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+import anabranch as ab
+from anabranch.bench.burn import filter_on_bit, steps_for
+from anabranch.bench.figure import Figure
+from anabranch.bench.mesh_replay import CBR, Size, best_single
+from anabranch.bench.row_eddy import RowEddy
+from anabranch.data.correlated import codes
+from anabranch.data.mesh_streams import ClassStream, poisson, uniform, xor
+from anabranch.model import AnabranchError
+
+MICROSECONDS = 5.0
+# The Eddy without batches is no opponent: it is shown, over fewer repeats.
+ROW_BY_ROW = "Eddy+CBR, row by row"
+
+
+@dataclass
+class Measured:
+    """What a contestant did over its repeats."""
+
+    seconds: list[float] = field(default_factory=list)
+    reports: list[ab.Report] = field(default_factory=list)
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.seconds)
+
+    def share(self, of: Callable[[ab.Report], float]) -> float:
+        """Median share of the workers' processor time."""
+        return statistics.median(of(report) / report.cpu for report in self.reports)
+
+
+def _contest(
+    spark: SparkSession, stream: ClassStream, size: Size, repeat: int
+) -> dict[str, Measured]:
+    """All contestants in turns on one stream; wrong results are an error."""
+    drops = stream.drops()
+    df = spark.createDataFrame(pa.table({"code": codes(drops), **stream.columns()})).persist()
+    df.count()
+    expected = int((~drops.any(axis=1)).sum())
+    steps = steps_for(MICROSECONDS)
+    filters = [filter_on_bit(i, steps) for i in range(drops.shape[1])]
+    query = ab.query(df)
+    for j, judge in enumerate(filters):
+        query = query.where(judge, "code", name=f"d{j + 1}")
+    alone = ab.query(df).where(RowEddy(filters), "code", "A1", name="eddy")
+    names = stream.names
+    makers: dict[str, Callable[[], ab.Run]] = {
+        "single plan": lambda: query.run(policy=best_single(stream, drops)),
+        ROW_BY_ROW: lambda: alone.run(policy="fixed"),
+        "Eddy+CBR, batches": lambda: query.run(policy=CBR, attributes=names),
+        "content": lambda: query.run(policy="content", attributes=names),
+        "mesh": lambda: query.run(policy="mesh", attributes=names),
+        "auto": lambda: query.run(policy="auto", attributes=names),
+    }
+    done = {name: Measured() for name in makers}
+    for name, make in makers.items():
+        _run(make(), expected, name)  # warm up
+    for turn in range(repeat):
+        for name, make in makers.items():
+            if name == ROW_BY_ROW and turn > 0:
+                continue
+            run = make()
+            done[name].seconds.append(_run(run, expected, name))
+            done[name].reports.append(run.report())
+            size.tick()
+    df.unpersist()
+    return done
+
+
+def _run(run: ab.Run, expected: int, name: str) -> float:
+    begin = time.perf_counter()
+    rows = _count(run.df)
+    seconds = time.perf_counter() - begin
+    if rows != expected:
+        raise AnabranchError(f"{name} gives {rows} rows, the filters pass {expected}")
+    return seconds
+
+
+def _count(df: DataFrame) -> int:
+    return int(df.agg(F.count(F.lit(1)), F.bit_xor(F.hash("code"))).collect()[0][0])
+
+
+def _rows(done: dict[str, Measured], rows: int, passed: int) -> list[tuple[Any, ...]]:
+    base = done["single plan"].seconds
+    told = []
+    for name, measured in done.items():
+        pairs = zip(base, measured.seconds, strict=False)
+        ahead = statistics.median(single / mine for single, mine in pairs) - 1
+        evaluations = statistics.median(sum(r.evaluations.values()) for r in measured.reports)
+        told.append(
+            (
+                name,
+                passed / measured.median,
+                1e6 * measured.median / rows,
+                f"{ahead:+.1%}",
+                evaluations / rows if name != ROW_BY_ROW else "-",
+                f"{measured.share(lambda r: r.classifying):.1%}",
+                f"{measured.share(lambda r: r.learning):.1%}",
+            )
+        )
+    return told
+
+
+COLUMNS = (
+    "contestant",
+    "results per second",
+    "us per row",
+    "rate against single",
+    "evaluations per row",
+    "classifying / CPU",
+    "learning / CPU",
+)
+
+
+def _ahead(done: dict[str, Measured], one: str, other: str) -> float:
+    """By how much the rate of one is above the other's: the median of alternated pairs."""
+    pairs = zip(done[one].seconds, done[other].seconds, strict=False)
+    return statistics.median(b / a for a, b in pairs) - 1
+
+
+def _figure(
+    name: str, title: str, paper: str, spark: SparkSession, stream: ClassStream, args: Any
+) -> Figure:
+    size, repeat = args
+    done = _contest(spark, stream, size, repeat)
+    passed = int((~stream.drops().any(axis=1)).sum())
+    rows = _rows(done, stream.rows, passed)
+    mesh = done["mesh"]
+    return Figure(
+        name,
+        f"{title}, {stream.table.shape[1]} operators of {MICROSECONDS:g} us, {stream.rows:,} rows, "
+        f"{len(stream.names)} attributes, {repeat} alternated runs",
+        paper,
+        f"mesh {_ahead(done, 'mesh', 'single plan'):+.1%} against the single plan, "
+        f"{_ahead(done, 'mesh', 'Eddy+CBR, batches'):+.1%} against Eddy+CBR with batches; "
+        f"auto {_ahead(done, 'auto', 'single plan'):+.1%}; classifying "
+        f"{mesh.share(lambda r: r.classifying):.1%} of the workers' processor time",
+        COLUMNS,
+        rows,
+        {"results per second": ([row[0] for row in rows], [row[1] for row in rows])},
+        ("contestant", "results per second"),
+        bars=True,
+    )
+
+
+def skewed(spark: SparkSession, size: Size, repeat: int) -> Figure:
+    """Figure 10, Poisson."""
+    paper = "Poisson: +44 % over SP, +18 % over MR+CBR with batching, +27 % without; overhead < 2 %"
+    stream = poisson(size.rows)
+    return _figure("fig10", "Poisson, three classes", paper, spark, stream, (size, repeat))
+
+
+def flat(spark: SparkSession, size: Size, repeat: int) -> Figure:
+    """Figure 10, uniform."""
+    paper = "uniform: 2.2 % worse than SP, +24 % over MR+CBR with batching, +39 % without"
+    stream = uniform(size.rows)
+    return _figure("uniform", "uniform, no classes", paper, spark, stream, (size, repeat))
+
+
+def together(spark: SparkSession, size: Size, repeat: int) -> Figure:
+    """Classes by two attributes."""
+    paper = "not in the paper, whose CBR considers single attributes only"
+    stream = xor(size.rows)
+    title = "classes by the XOR of two categories"
+    return _figure("fig10-xor", title, paper, spark, stream, (size, repeat))
+
+
+MEASURED: dict[str, Callable[[SparkSession, Size, int], Figure]] = {
+    "fig10": skewed,
+    "uniform": flat,
+    "fig10-xor": together,
+}
+
+
+def measured(
+    names: Iterable[str], spark: SparkSession, size: Size, repeat: int
+) -> Iterable[Figure]:
+    """The figures that are measured, of those asked for."""
+    for name, experiment in MEASURED.items():
+        if name in set(names):
+            yield experiment(spark, size, repeat)

@@ -1,0 +1,60 @@
+"""What rows, sampled rows, classifying and further routes cost, as measured."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from anabranch.policies.agreedy import AGreedy
+from anabranch.policies.base import Feedback, Floats
+from anabranch.policies.query_mesh.allowance import Allowance
+from anabranch.stats import RoutingCost
+
+
+@dataclass
+class Means:
+    """Kept from slice to slice; the operators are timed by the stage of one route."""
+
+    single: AGreedy
+    costs: Floats = field(init=False)  # seconds per row of each operator
+    row: float = 0.0  # seconds that a row takes
+    extra: float = 0.0  # seconds to evaluate a sampled row by all that would not see it
+    _routing: RoutingCost = field(default_factory=RoutingCost)
+
+    def __post_init__(self) -> None:
+        self.costs = np.ones(len(self.single.query))
+
+    def update(self, feedback: Feedback, allowance: Allowance) -> None:
+        """A slice is over; what it took is earned and paid."""
+        self.costs = self.single.cautious_costs()
+        extra = np.zeros(len(self.costs))
+        for call in feedback.calls:
+            extra[call.operator] += call.extra
+        self.row = float(self.single.work(feedback) @ self.costs)
+        self.extra = max(float(self.costs.sum()) - self.row, 0.0)
+        if len(feedback.cells):
+            self._routing.update(feedback.rows, feedback.routing)
+        if not self.single.beginning:
+            # What nothing was timed of yet has no cost to speak of: no more was earned than spent.
+            useful = min(self.row * feedback.rows, feedback.spent)
+            paid = min(float(extra @ self.costs), feedback.spent)
+            allowance.earn(useful, paid, feedback.spent, self.row)
+
+    @property
+    def batch(self) -> float:
+        """Rows of a usual batch."""
+        return max(self.single.slice_rows, 1.0)
+
+    @property
+    def call(self) -> float:
+        """Seconds that a call of an operator costs, whatever the rows."""
+        return self.single.fixed_cost() / len(self.costs)
+
+    @property
+    def classifying(self) -> float:
+        """Seconds per row."""
+        return self._routing.get(self.batch)
+
+    @property
+    def overhead(self) -> float:
+        """Seconds per row that a further route costs: one more call, spread over a batch."""
+        return self.call / self.batch
