@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import IO, Any
 
@@ -87,11 +88,9 @@ class Beside(Brain):
         self._out.put(json.dumps(message))
 
     def _start(self) -> None:
-        import anabranch
-
-        paths = [os.path.abspath(path) for path in anabranch.__path__]
+        package = Path(__file__).absolute().parents[2]  # also inside an archive
         self._process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, *paths],
+            [sys.executable, "-c", PROGRAM, str(package)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
