@@ -91,3 +91,25 @@ def test_bench_content_writes_data_pictures_and_a_page(tmp_path):
     assert 'src="http' not in page
     for name in ("fig4", "fig5", "fig8"):
         assert (tmp_path / "out" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_bench_mesh_writes_data_pictures_and_a_page(tmp_path):
+    names = ("xor", "fig11", "fig13", "drift", "fig10")
+    done = spawn(
+        tmp_path, "bench", "mesh", *names, "--rows", "20000", "--repeat", "1", "--output", "out"
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    figures = {f["name"]: f for f in json.loads((tmp_path / "out" / "figures.json").read_text())}
+    assert set(figures) == set(names)
+    assert [row[0] for row in figures["xor"]["rows"]][-2:] == ["mesh", "auto"]
+    contestants = [row[0] for row in figures["fig10"]["rows"]]
+    assert contestants[0] == "single plan"
+    assert {"Eddy+CBR, row by row", "Eddy+CBR, batches", "mesh", "auto"} < set(contestants)
+    for name in ("fig11", "fig13", "fig10"):
+        assert (tmp_path / "out" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_bench_mesh_names_its_figures(tmp_path):
+    done = spawn(tmp_path, "bench", "mesh", "fig99")
+    assert done.returncode == 1
+    assert 'unknown figure "fig99"' in done.stderr
