@@ -41,8 +41,8 @@ serve()
 class Beside(Brain):
     """Starts the process when it is first asked for something."""
 
-    # Importing what it needs takes a second or two: not worth it for runs that are over sooner.
-    patience = 2.0
+    # Importing what it needs takes a second or two of a processor: not worth it for short runs.
+    patience = 30.0
     searches = True
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ from anabranch.policies.query_mesh.optimise import Solution, Task
 # Rows after an alarm before the next one counts.
 QUIET_ROWS = 10_000
 # A single route is watched by a process of its own only in runs that last so many times longer.
-PATIENT = 30
+PATIENT = 5
 
 
 @dataclass
