@@ -20,6 +20,7 @@ from anabranch.data.mesh_streams import ClassStream, poisson, uniform, xor
 from anabranch.model import AnabranchError
 
 MICROSECONDS = 5.0
+PARTITIONS = 8
 # The Eddy without batches is no opponent: it is shown, over fewer repeats.
 ROW_BY_ROW = "Eddy+CBR, row by row"
 
@@ -45,7 +46,8 @@ def _contest(
 ) -> dict[str, Measured]:
     """All contestants in turns on one stream; wrong results are an error."""
     drops = stream.drops()
-    df = spark.createDataFrame(pa.table({"code": codes(drops), **stream.columns()})).persist()
+    table = spark.createDataFrame(pa.table({"code": codes(drops), **stream.columns()}))
+    df = table.coalesce(PARTITIONS).persist()  # a table becomes a partition per 10,000 rows
     df.count()
     expected = int((~drops.any(axis=1)).sum())
     steps = steps_for(MICROSECONDS)

@@ -229,7 +229,11 @@ def _work(mesh: Mesh, classified: Classified, trip: "_Trip") -> dict[tuple[int, 
     for visit in trip.visits:
         rows = np.bincount(classified.routes[visit.rows], minlength=len(mesh.routes))
         work[:, visit.operator] += rows
-    return {route.indexes: row.tolist() for route, row in zip(mesh.routes, work, strict=True)}
+    by_order: dict[tuple[int, ...], list[int]] = {}
+    for route, row in zip(mesh.routes, work.tolist(), strict=True):
+        before = by_order.get(route.indexes, [0] * len(row))
+        by_order[route.indexes] = [a + b for a, b in zip(before, row, strict=True)]
+    return by_order
 
 
 class _Trip:

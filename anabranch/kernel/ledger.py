@@ -11,6 +11,8 @@ from anabranch.policies import Call, Event
 MAX_EVENTS = 200
 # Routes that one ledger tells apart; the rows on others are added up.
 MAX_ROUTES = 100
+# Words of an attribute that are remembered.
+MAX_WORDS = 1000
 Route = tuple[int, ...]  # operators by index
 OTHER_ROUTES: Route = (-1,)
 # How an evaluation was routed, besides by an attribute's name.
@@ -63,6 +65,11 @@ class Times:
 
     def get(self) -> tuple[float, float, float, float]:
         return (self.total, self.converting, self.routing, self.learning)
+
+
+def _few(words: dict[float, str]) -> dict[float, str]:
+    """As many as are told apart: an attribute with more is hardly a class."""
+    return words if len(words) <= MAX_WORDS else dict(list(words.items())[:MAX_WORDS])
 
 
 @dataclass
@@ -162,7 +169,7 @@ class Ledger:
             merged._add_work(route if merged._has_room(route) else OTHER_ROUTES, evaluated)
         merged.evidence = other.evidence or self.evidence
         merged.words = {
-            name: {**self.words.get(name, {}), **other.words.get(name, {})}
+            name: _few({**self.words.get(name, {}), **other.words.get(name, {})})
             for name in {**self.words, **other.words}
         }
         return merged

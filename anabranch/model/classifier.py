@@ -15,6 +15,9 @@ from anabranch.model.attribute import Codes, Floats, Partition, ValuePartition
 # Cells up to which a classifier has a table of all, instead of searching among the known ones.
 MOST_DENSE = 100_000
 
+# Cells up to which all that there can be are taken for known.
+MOST_LISTED = 256
+
 Values = Callable[[str], Floats]  # an attribute's name -> its values
 
 
@@ -49,6 +52,11 @@ class Classifier(ABC):
     @abstractmethod
     def classify(self, values: Values, rows: int, random: np.random.Generator) -> Classified:
         """The route of each row."""
+
+    @property
+    def known_cells(self) -> tuple[int, ...]:
+        """The cells that are known, by rising number."""
+        raise NotImplementedError(f"a {self.kind} has no cells")
 
     def routes_of(self, cells: Sequence[int]) -> Codes:
         """The routes of cells."""
@@ -158,6 +166,13 @@ class Cells(Classifier):
         known, routes = self._lookup
         dense[known] = routes
         return dense
+
+    @property
+    def known_cells(self) -> tuple[int, ...]:
+        size = prod(partition.size for partition in self.partitions)
+        if size <= MOST_LISTED:
+            return tuple(range(size))
+        return tuple(cell for cell, _ in self.table)
 
     def routes_of(self, cells: Sequence[int]) -> Codes:
         table = dict(self.table)

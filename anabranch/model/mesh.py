@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from anabranch.model.classifier import Cells, Classifier
+from anabranch.model.classifier import Cells, Classifier, Lottery
 from anabranch.model.errors import InputError, PlanError
 from anabranch.model.operator import Operator
 from anabranch.model.query import Query
@@ -115,6 +115,14 @@ class Mesh:
             for name in asked
         ]
         return [(name, known) for name, known in told if known]
+
+    @property
+    def has_cells(self) -> bool:
+        """Whether rows are told apart by what is in them, and not by lot."""
+        told = self.classifier
+        return told is not None and not isinstance(
+            told.inner if isinstance(told, Windowed) else told, Lottery
+        )
 
     def worded(self, words: Mapping[str, Mapping[float, str]]) -> "Mesh":
         """The plan with what numbers stand for, where that is known."""

@@ -41,7 +41,9 @@ class Route:
         past = 0
         for begin, end in self.uncertain:
             if not past <= begin < end - 1 < len(self.order):
-                raise InputError(f"uncertain parts must rise and have two operators, got {self}")
+                raise InputError(
+                    f"uncertain parts must rise and have two operators, got {self.uncertain}"
+                )
             past = end
             inside = set(self.indexes[begin:end])
             for operator in inside:

@@ -201,6 +201,10 @@ class Tree(Classifier):
             cells = cells * axis.size + codes[name]
         return np.asarray(self._table[cells])
 
+    @property
+    def known_cells(self) -> tuple[int, ...]:
+        return tuple(range(len(self.leaves)))
+
     def routes_of(self, cells: Sequence[int]) -> Codes:
         return self._routes[list(cells)]
 

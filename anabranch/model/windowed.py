@@ -45,6 +45,10 @@ class Windowed(Classifier):
         spread = [np.repeat(told_of, self.rows)[:rows] for told_of in (told.routes, told.cells)]
         return Classified(spread[0], cells=spread[1])
 
+    @property
+    def known_cells(self) -> tuple[int, ...]:
+        return self.inner.known_cells
+
     def routes_of(self, cells: Sequence[int]) -> Codes:
         return self.inner.routes_of(cells)
 

@@ -54,8 +54,8 @@ class Pairs:
         """Begin with the pairs and selectivities of a plan."""
         if not cells.pairings:
             raise InputError(
-                "the classes of this plan were told, not learned: run it by ContentKnows, or begin "
-                "content without a plan"
+                "the classes of this plan are not content's own: run it by the policy that it is "
+                "from (mesh, auto, ContentKnows), or begin content without a plan"
             )
         for pairing in cells.pairings:
             partition = cells.partitions[pairing.partition]

@@ -19,8 +19,9 @@ from anabranch.spark.inflow import attach, own_interpreter
 from anabranch.spark.stages import Compiled
 from anabranch.spark.worker import Fused
 
-# Rows of the sample, and at least so many of each partition that is read.
-ROWS, LEAST_ROWS = 2_000, 100
+# Rows of the sample, or fewer where predicates would take longer than so many seconds; a first look
+# at so many rows tells. At least so many rows of each partition that is read.
+ROWS, SECONDS, FIRST_ROWS, LEAST_ROWS = 2_000, 5.0, 100, 100
 # A partition is read until it has given so many times the rows that are taken of it.
 READ_FACTOR = 5
 # Cores from which on learning apart is waste: see `anabranch bench mesh workers`.
@@ -48,18 +49,28 @@ def learns_here(learn: str, policy: Policy, source: DataFrame) -> QueryMesh | No
 
 
 def fly(source: DataFrame, compiled: Compiled, policy: QueryMesh, query: Query, seed: int) -> Mesh:
-    """The plan that a bounded sample of the input gives."""
-    rows = sample(source, compiled.inputs, ROWS, seed)
-    run = f"anabranch-pilot-{uuid.uuid4().hex}"
+    """The plan that a bounded sample of the input gives: so many rows, or seconds of predicates."""
     pilot = Pilot.of(policy, ROWS)
+    log = _flown(sample(source, compiled.inputs, FIRST_ROWS, seed), compiled, pilot, query, seed)
+    tallies = log.total.operators
+    row = sum(t.seconds / t.evaluated for t in tallies if t.evaluated)
+    rows = int(min(ROWS, SECONDS / max(row, 1e-9)))
+    if log.total.rows_in and rows > FIRST_ROWS:
+        log = _flown(sample(source, compiled.inputs, rows, seed), compiled, pilot, query, seed)
+    return agreed(pilot, query, log)
+
+
+def _flown(rows: DataFrame, compiled: Compiled, pilot: Pilot, query: Query, seed: int) -> WorkerLog:
+    """What the pilot tells of some rows."""
+    run = f"anabranch-pilot-{uuid.uuid4().hex}"
     fused = Fused(
         run, query, compiled.predicates, pilot, None, seed, compiled.attributes, compiled.words
     )
-    collector, postman = Collector(len(query)), Postman.of(source.sparkSession)
+    collector, postman = Collector(len(query)), Postman.of(rows.sparkSession)
     postman.subscribe(run, collector)
     attach(rows, fused, [F.col(name) for name in rows.columns]).count()
     postman.wait()
-    return agreed(pilot, query, collector.log())
+    return collector.log()
 
 
 def agreed(policy: Policy, query: Query, log: WorkerLog) -> Mesh:
@@ -74,7 +85,8 @@ def agreed(policy: Policy, query: Query, log: WorkerLog) -> Mesh:
     plan = policy.agree(query, opinions(query, log))
     if plan is None and newest is not None:
         plan = Mesh.from_dict(newest).check(query)
-    return (plan or Mesh.single(query, report.order)).explained(figures, log.words)
+    order = report.order or query.written()  # no rows, nothing learned
+    return (plan or Mesh.single(query, order)).explained(figures, log.words)
 
 
 def opinions(query: Query, log: WorkerLog) -> list[Opinion]:

@@ -89,14 +89,19 @@ class Reservoir:
         self.size = max(self.size, size)
 
     def merge(self, other: "Reservoir") -> "Reservoir":
-        """A sample of both inputs: rows are drawn from each by how many it has seen."""
+        """A sample of both inputs: rows are drawn from each by how many it has seen.
+
+        Where one has seen much more than the other, not all rows of the other are taken.
+        """
         merged = Reservoir(self.attributes, self.operators, self.size, self.seed)
         merged.seen = self.seen + other.seen
-        wanted = min(self.size, len(self) + len(other))
         share = self.seen / max(merged.seen, 1)
-        mine = int(merged._random.binomial(wanted, share))
-        mine = int(np.clip(mine, wanted - len(other), len(self)))
-        for source, rows in ((self, mine), (other, wanted - mine)):
+        # As many rows as leave the shares right, and no fewer than the larger sample has.
+        wanted = min(len(self) / max(share, 1e-9), len(other) / max(1 - share, 1e-9))
+        wanted = min(max(wanted, len(self), len(other)), self.size)
+        mine = min(round(wanted * share), len(self))
+        theirs = min(round(wanted * (1 - share)), len(other))
+        for source, rows in ((self, mine), (other, theirs)):
             drawn = merged._random.permutation(len(source))[:rows]
             merged._append(source.values[drawn], source.bits[drawn], source.times[drawn])
         return merged

@@ -148,7 +148,7 @@ def test_learning_on_the_driver_from_one_bounded_sample(df, plain):
     for bit in range(1, 6):
         query = query.where(wanted(bit), "code")
     run = query.run(policy="mesh", attributes=["sector", "size"], learn="driver")
-    assert 0 < counted.value <= 2_000
+    assert 0 < counted.value <= 2_100  # a first look, and the sample
     begun = run.plan()
     assert set(begun.classifier.attributes) == {"sector", "size"}
     assert ids(run.df) == plain

@@ -22,7 +22,11 @@ MOST_ROWS, MOST_PLANS = 4_000, 8
 
 
 def agree(
-    query: Query, opinions: Sequence[Opinion], seed: int = 0, search: bool = True
+    query: Query,
+    opinions: Sequence[Opinion],
+    seed: int = 0,
+    search: bool = True,
+    tolerance: float = THOROUGH.tolerance,
 ) -> Mesh | None:
     """The best plan for the rows of all workers: one of theirs, or one that a search finds.
 
@@ -35,7 +39,8 @@ def agree(
     sample, costs = merged(query, told, seed)
     plans = [opinion.plan for opinion in sorted(opinions, key=lambda o: -o.rows)[:MOST_PLANS]]
     if search:
-        task = Task(sample, query, costs, replace(THOROUGH, seed=seed), CLASSIFYING)
+        settings = replace(THOROUGH, seed=seed, tolerance=tolerance)
+        task = Task(sample, query, costs, settings, CLASSIFYING)
         plans.append(solve(task).mesh)
     best = min(plans, key=lambda plan: expected(plan, sample, costs))
     tree = treed(best, sample, seed)
@@ -46,7 +51,10 @@ def agree(
 def merged(query: Query, told: Sequence[Opinion], seed: int) -> tuple[Reservoir, Floats]:
     """One sample of all rows, and what operators cost on average."""
     empty = Reservoir(len(query.attributes), len(query), MOST_ROWS, seed)
-    samples = [sample_from_dict(_evidence(opinion)["sample"]) for opinion in told]
+    samples = []
+    for opinion in told:
+        samples.append(sample_from_dict(_evidence(opinion)["sample"]))
+        samples[-1].seen = opinion.rows  # the rows that it stands for
     sample = reduce(Reservoir.merge, samples, empty)
     weights = [float(opinion.rows) for opinion in told]
     costs = np.average([_evidence(o)["costs"] for o in told], axis=0, weights=weights)

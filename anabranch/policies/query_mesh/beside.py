@@ -80,11 +80,20 @@ class Beside(Brain):
     def close(self) -> None:
         if self._process is not None:
             self._out.put(None)
-            self._process.wait(timeout=30)
+            try:
+                self._process.wait(timeout=1)
+            except subprocess.TimeoutExpired:  # deep in a search that nobody waits for any more
+                self._process.kill()
+                self._process.wait()
 
     def _send(self, message: dict[str, Any]) -> None:
         if self._process is None:
-            self._start()
+            try:
+                self._start()
+            except OSError as error:  # no processes or memory left: it must not end the task
+                told = {"kind": "failed", "epoch": -1, "error": f"cannot be started: {error}"}
+                self._in.put(json.dumps(told))
+                return
         self._out.put(json.dumps(message))
 
     def _start(self) -> None:

@@ -1,6 +1,6 @@
 """What a mesh is looked for by: sampled rows, rows seen on their way, and when there are enough."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -82,6 +82,12 @@ class Evidence:
             self.sample.update(values, feedback.dropped, np.tile(costs, (len(rows), 1)))
         wanted = nothing and bool(columns) and self._curious > 0
         self.free = not self.free and wanted
+
+    def complete_rows(self, feedback: Feedback) -> Feedback:
+        """The feedback without rows that did not meet all operators: they tell of no order."""
+        if not self.free or not len(feedback.profiled):
+            return feedback
+        return replace(feedback, dropped=feedback.dropped[:0], passed=feedback.passed[:0])
 
     def is_due(self, nothing: bool) -> bool:
         """Whether there is enough new evidence to look for a mesh."""

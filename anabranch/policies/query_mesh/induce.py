@@ -46,26 +46,34 @@ class Column:
 
 @dataclass(frozen=True)
 class Feature:
-    """A column of numbers that the tree may cut, and what a cut asks."""
+    """A column of small whole numbers that the tree may cut, and what a cut asks.
+
+    scikit-learn computes with 32 bits: numbers stand for values by their place among these.
+    """
 
     name: str
     numbers: Floats
-    values: tuple[float, ...] = ()  # of a discrete attribute, by place
-    places: tuple[float, ...] = ()
+    levels: Floats  # place -> value of a continuous attribute
+    values: tuple[float, ...] = ()  # of a discrete attribute
+    places: tuple[float, ...] = ()  # and the place of each
 
     def question(self, cut: float, yes: Node, no: Node) -> Node:
         """Is a row's number at most this?"""
         if self.values:
             paired = zip(self.values, self.places, strict=True)
             return OneOf(self.name, yes, no, tuple(v for v, place in paired if place <= cut))
-        return AtMost(self.name, yes, no, self._round(cut))
+        return AtMost(self.name, yes, no, self._border(int(np.floor(cut))))
 
-    def _round(self, cut: float) -> float:
-        """The roundest border between the sampled values on both sides of a cut."""
-        below, above = self.numbers <= cut, self.numbers > cut
-        low, high = float(self.numbers[below].max()), float(self.numbers[above].min())
+    def _border(self, place: int) -> float:
+        """The roundest border behind the value at a place and before the next."""
+        if place < 0:  # only minus infinity lies below
+            return float(np.nextafter(self.levels[0], -np.inf))
+        low = float(self.levels[place])
+        if place + 1 >= len(self.levels):
+            return low
+        high = float(self.levels[place + 1])
         for digits in range(1, 17):
-            border = float(f"{(low + high) / 2:.{digits}g}")
+            border = float(f"{low / 2 + high / 2:.{digits}g}")
             if low <= border < high:
                 return border
         return low
@@ -132,12 +140,13 @@ def _node(model: "DecisionTreeClassifier", features: Sequence[Feature], at: int)
 
 
 def _numeric(column: Column) -> Feature:
-    """Numbers as they are; NULL and NaN, for which no test holds, lie above all others."""
+    """Values by their place; NULL and NaN, for which no test holds, lie above all others."""
     regular = np.isfinite(column.values) & (column.values != NULL)
-    known = column.values[regular]
-    low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
-    numbers = np.where(regular, column.values, high + 1.0 + abs(high))
-    return Feature(column.name, np.where(column.values == -np.inf, low - 1.0 - abs(low), numbers))
+    levels, places = np.unique(column.values[regular], return_inverse=True)
+    numbers = np.full(len(column.values), float(len(levels)))
+    numbers[regular] = places
+    numbers[column.values == -np.inf] = -1.0
+    return Feature(column.name, numbers, levels if len(levels) else np.zeros(1))
 
 
 def _discrete(columns: Sequence[Column], routes: Rows) -> tuple[list[Feature], list[Feature]]:
@@ -161,7 +170,7 @@ def _discrete(columns: Sequence[Column], routes: Rows) -> tuple[list[Feature], l
 def _feature(name: str, own: Rows, values: Floats, places: Rows) -> Feature:
     # Other values are not one of any set: they lie above all.
     numbers = np.append(places, len(values)).astype(float)[own]
-    return Feature(name, numbers, tuple(values.tolist()), tuple(places.tolist()))
+    return Feature(name, numbers, np.zeros(0), tuple(values.tolist()), tuple(places.tolist()))
 
 
 def _worlds(routes: Rows) -> list[Rows]:

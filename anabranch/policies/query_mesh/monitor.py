@@ -100,6 +100,8 @@ class Monitor:
 
     def _spread(self, route: int, chunk: _Chunk, cost: float) -> float:
         """Standard deviation of what a row costs, by how far the rows of the chunk got."""
+        if route == ALL:  # no order is theirs: as far as a row may be from the mean
+            return max(cost, float(self.costs.min()))
         order = list(self.mesh.routes[route].indexes)
         reached = np.append(chunk.met[order], 0.0)
         ended = np.maximum(reached[:-1] - reached[1:], 0.0)

@@ -10,20 +10,21 @@ from anabranch.policies.query_mesh.policy import QueryMesh
 
 @dataclass
 class Pilot(QueryMesh):
-    """Samples all rows that it is given, for so many seconds at most, and never routes."""
+    """Samples all rows that it is given, and never routes."""
 
     name: ClassVar[str] = "pilot"
     summary: ClassVar[str] = "samples the rows that it is given"
-    seconds: float = 5.0
 
     @classmethod
     def of(cls, policy: QueryMesh, rows: int) -> "Pilot":
         """The pilot for a policy."""
-        return cls(sample=rows, first_rows=rows, seed=policy.seed)
-
-    def begin(self, start: Mesh | None) -> None:
-        super().begin(start)
-        self._spent = 0.0
+        return cls(
+            sample=rows,
+            first_rows=rows,
+            seed=policy.seed,
+            tolerance=policy.tolerance,
+            window=policy.window,
+        )
 
     def plan(self) -> Mesh:
         return Mesh.single(self.query, self.query.written())
@@ -32,13 +33,9 @@ class Pilot(QueryMesh):
         return self._single.plan()
 
     def sampling(self) -> Sampling:
-        if self._spent >= self.seconds:
-            return Sampling()
-        # Short slices, so that the time is not overrun by much.
-        return Sampling.everything(len(self.query), 1.0, 50)
+        return Sampling.everything(len(self.query), 1.0, 100)
 
     def observe(self, feedback: Feedback) -> tuple[Event, ...]:
-        self._spent += feedback.spent
         self._single.observe(feedback)
         if len(feedback.profiled):
             self._evidence.update(feedback, self._single.costs(), nothing=False)

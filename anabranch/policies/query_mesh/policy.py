@@ -27,7 +27,7 @@ from anabranch.policies.query_mesh.means import Means
 from anabranch.policies.query_mesh.optimise import THOROUGH, Settings, Solution, Task, Thought
 from anabranch.policies.query_mesh.refine import Refinement
 from anabranch.policies.query_mesh.repair import expected
-from anabranch.policies.query_mesh.search import SEARCHES, Stop
+from anabranch.policies.query_mesh.search import SEARCHES, Exhaustive, Stop
 from anabranch.policies.query_mesh.starts import STARTS
 from anabranch.policies.query_mesh.tuning import REPAIR_ROWS, Tuning
 from anabranch.policies.query_mesh.watch import Watcher
@@ -116,6 +116,8 @@ class QueryMesh(Policy):
         check_share("duty", self.duty)
         if self.search not in SEARCHES:
             raise InputError(f"no search {self.search!r}; valid: {', '.join(SEARCHES)}")
+        if self.search == Exhaustive.name:
+            Exhaustive.check(self.condensed)
         if self.start not in STARTS:
             raise InputError(f"no start solution {self.start!r}; valid: {', '.join(STARTS)}")
 
@@ -124,7 +126,7 @@ class QueryMesh(Policy):
     def begin(self, start: Mesh | None) -> None:
         stage = AGreedy(p="auto", window=WINDOW, budget=self.budget, first_rows=self.first_rows)
         self._single = stage.bind(self.query, start)  # one route for all rows
-        self._mesh = start if start and start.classifier else None  # in use, if any
+        self._mesh = start if start and start.has_cells else None  # in use, if any
         self._evidence = Evidence(self.query, self.sample, self.seed)
         self._allowance = Allowance(self.budget, self.duty, 0 if start else CREDIT_ROWS)
         self._watcher = Watcher()
@@ -133,6 +135,8 @@ class QueryMesh(Policy):
         self._trace: tuple[tuple[int, float], ...] = ()  # of the last search
         self._contest = Contest()
         self._tuning = Tuning()
+        if self._mesh is not None:
+            self._tuning.begin(Refinement.blank(self._mesh), 0)
         self._means = Means(self._single)
         self._since = 0  # the last alarm
         self._bore_at = CALM_ROWS
@@ -166,23 +170,25 @@ class QueryMesh(Policy):
         return self._evidence.news(self._single.costs(), self._trace)
 
     def agree(self, query: Query, opinions: Sequence[Opinion], search: bool = True) -> Mesh | None:
-        return agree(query, opinions, self.seed, search)
+        agreed = agree(query, opinions, self.seed, search, self.tolerance)
+        if agreed is None or agreed.classifier is None:
+            return agreed
+        return replace(agreed, classifier=self._windowed(agreed.classifier))
 
     def sampling(self) -> Sampling:
         told = self._sampling()
         rows = told.rows
         if rows and self.window:  # a slice has whole windows
             rows = -(-rows // self.window) * self.window
-        return replace(told, rows=rows, least=self._least_ruster)
+        # A short slice has fewer rows of every route.
+        share = min((rows or self._means.batch) / self._means.batch, 1.0)
+        return replace(told, rows=rows, least=int(share * self._least_ruster))
 
     @property
     def _least_ruster(self) -> int:
-        """Rows that save what the calls of a ruster of its own cost."""
+        """Rows of a batch that save what the calls of a ruster of its own cost."""
         if self.ruster != "auto":
-            # A short slice has fewer rows of every route.
-            trial, batch = self._contest.trial, self._means.batch
-            rows = trial.slice_rows if trial else batch
-            return int(int(self.ruster) * min(rows / batch, 1.0))
+            return int(self.ruster)
         if self._mesh is None or self._saved <= 0:
             return 0
         return int(min(EXTRA_CALLS * self._means.call / self._saved, LARGEST_RUSTER))
@@ -211,7 +217,7 @@ class QueryMesh(Policy):
         self._allowance.pay(feedback.learning, not self._learned_something)
         self._learned_something = len(feedback.profiled) > 0
         self._tally(feedback)
-        switched = self._single.observe(feedback)
+        switched = self._single.observe(self._evidence.complete_rows(feedback))
         self._evidence.update(feedback, self._single.costs(), self._knows_nothing)
         self._means.update(feedback, self._allowance)
         if self._mesh is not None or self._contest.trial is not None:
@@ -350,9 +356,7 @@ class QueryMesh(Policy):
 
     def _refine(self) -> None:
         """Are there better routes by what all rows told of their cells?"""
-        sample, tuning, means = self._evidence.sample, self._tuning, self._means
-        if tuning.refinement is None and self._mesh is not None and len(sample) >= LEAST_SLICE:
-            tuning.begin(Refinement.of(self._mesh, sample), self._rows)
+        tuning, means = self._tuning, self._means
         refinement = tuning.refinement
         if refinement is None:
             return
@@ -374,7 +378,9 @@ class QueryMesh(Policy):
             tuning.bore(self._rows, scouting=self._mesh is None)
 
     def _windowed(self, classifier: Classifier) -> Classifier:
-        return classifier if self.window is None else Windowed(classifier, self.window)
+        if self.window is None or isinstance(classifier, Windowed):
+            return classifier
+        return Windowed(classifier, self.window)
 
     # It is tried ----------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from anabranch.cost import choose_routes, rank_orders, route_costs
 from anabranch.model import Mesh, Query, Route
 from anabranch.policies.base import Feedback, Rows
-from anabranch.policies.query_mesh.repair import columns_of
+from anabranch.policies.query_mesh.repair import classified
 from anabranch.stats import CellTally, Reservoir
 
 Floats = NDArray[np.float64]
@@ -36,14 +36,12 @@ class Refinement:
     def __init__(self, mesh: Mesh, known: tuple[int, ...]) -> None:
         self.mesh = mesh
         self._halves = [CellTally(known, len(mesh.query), seed) for seed in range(2)]
-        self._turn = 0
+        self._random = np.random.default_rng(0)
 
     @classmethod
     def of(cls, mesh: Mesh, sample: Reservoir) -> "Refinement":
         """Begin with what a sample would have told under the mesh."""
-        assert mesh.classifier is not None
-        columns = columns_of(mesh.query, sample)
-        told = mesh.classifier.classify(columns, len(sample), np.random.default_rng(0))
+        told = classified(mesh, sample)
         made = cls(mesh, tuple(np.unique(told.cells).tolist()))
         for half, tally in enumerate(made._halves):
             mine = np.arange(len(sample)) % 2 == half
@@ -55,6 +53,12 @@ class Refinement:
                     tally.update(operator, told.cells[alive], passed)
                     alive = alive[passed]
         return made
+
+    @classmethod
+    def blank(cls, mesh: Mesh) -> "Refinement":
+        """Begin with nothing, for a mesh that a run begins with."""
+        assert mesh.classifier is not None
+        return cls(mesh, mesh.classifier.known_cells)
 
     def clear(self) -> None:
         """Forget all rows: the data is not what it was."""
@@ -70,8 +74,8 @@ class Refinement:
         """Rows went by under a plan with the mesh's classifier."""
         if not len(feedback.cells):
             return
-        tally = self._halves[self._turn]
-        self._turn = 1 - self._turn
+        # By lot: in turns, the two plans of a trial would have a half each.
+        tally = self._halves[int(self._random.integers(2))]
         tally.count(feedback.cells)
         for visit in feedback.visits:
             tally.update(visit.operator, feedback.cells[visit.rows], visit.passed)

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.cost import pattern_costs
-from anabranch.model import Mesh, Query
+from anabranch.model import Classified, Mesh, Query, Windowed
 from anabranch.model.classifier import Values
 from anabranch.policies.base import Rows
 from anabranch.stats import Reservoir
@@ -22,8 +22,15 @@ def routes_of(mesh: Mesh, sample: Reservoir) -> Rows:
     """The route of each sampled row."""
     if mesh.classifier is None:
         return np.zeros(len(sample), np.int64)
+    return classified(mesh, sample).routes
+
+
+def classified(mesh: Mesh, sample: Reservoir) -> Classified:
+    """Sampled rows told apart; none speaks for another, they are no neighbours."""
+    told = mesh.classifier.inner if isinstance(mesh.classifier, Windowed) else mesh.classifier
+    assert told is not None
     random = np.random.default_rng(0)
-    return mesh.classifier.classify(columns_of(mesh.query, sample), len(sample), random).routes
+    return told.classify(columns_of(mesh.query, sample), len(sample), random)
 
 
 def row_costs(mesh: Mesh, sample: Reservoir, costs: Floats) -> Floats:

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import exp
+from typing import ClassVar
 
 import numpy as np
 
@@ -130,16 +131,23 @@ class Search(ABC):
 class Exhaustive(Search):
     """Opt-QM: all configurations (Figure 5)."""
 
+    name: ClassVar[str] = "opt"
+
     def __post_init__(self) -> None:
         size = len(self.costing.training)
-        if size > MOST_EXHAUSTIVE:
-            raise InputError(
-                f"opt looks at all configurations: {size} training tuples have {bell(size):,} (the "
-                f"Bell number B_{size}); at most {MOST_EXHAUSTIVE} tuples "
-                f"({bell(MOST_EXHAUSTIVE):,}) are allowed, use sa or ii"
-            )
+        self.check(size)
         super().__post_init__()
         self._rest = everything(size)
+
+    @staticmethod
+    def check(tuples: int) -> None:
+        """Refuse so many training tuples that the search would not end."""
+        if tuples > MOST_EXHAUSTIVE:
+            raise InputError(
+                f"opt looks at all configurations: {tuples} training tuples have {bell(tuples):,} "
+                f"(the Bell number B_{tuples}); at most {MOST_EXHAUSTIVE} tuples "
+                f"({bell(MOST_EXHAUSTIVE):,}) are allowed, use sa or ii"
+            )
 
     def move(self) -> None:
         config = next(self._rest, None)

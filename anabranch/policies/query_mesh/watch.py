@@ -35,14 +35,12 @@ class Watcher:
     def update(self, feedback: Feedback, plan: Mesh, costs: Floats, row: int) -> None:
         """A slice went by under a plan."""
         self._seconds += feedback.spent
-        if not self._worth_it(plan):
-            return
         monitor = self._monitor
-        if monitor is None or monitor.mesh.routes != plan.routes:
+        if monitor is None or not _same(monitor.mesh, plan):
             self._epoch += 1
             self._monitor = Monitor(plan, np.array(costs))
             return
-        readings = monitor.update(feedback)
+        readings = monitor.update(feedback) if self._worth_it(plan) else []
         if readings:
             self.brain.watch(self._epoch, readings)
         self._listen(row)
@@ -55,6 +53,7 @@ class Watcher:
         for reply in self.brain.replies():
             match reply:
                 case Failed():
+                    self.brain.close()
                     self._failure, self.brain = reply.error, Nobody()
                 case Alarm() if reply.epoch == self._epoch and row >= self._quiet_until:
                     self._alarm = reply
@@ -83,3 +82,7 @@ class Watcher:
         """What a thorough search found, once."""
         solution, self._solution = self._solution, None
         return solution
+
+
+def _same(one: Mesh, other: Mesh) -> bool:
+    return one.routes == other.routes and one.classifier == other.classifier

@@ -43,7 +43,7 @@ def test_one_mesh_from_many_small_samples():
 def test_a_worker_that_saw_more_counts_more():
     query = xor(1).query
     sample, costs = merged(query, [opinion(500, 1, seen=9), opinion(500, 2, seen=1)], seed=0)
-    assert len(sample) == 1_000
+    assert 500 < len(sample) < 600  # all rows of the one, some of the other
     assert np.allclose(costs, COSTS)
 
 

@@ -110,9 +110,9 @@ def test_the_cheaper_repair_comes_first():
 
 
 def test_a_mesh_that_no_longer_pays_is_given_up():
-    stream, flat = xor(100_000), uniform(100_000, operators=6)
+    stream, flat = xor(100_000), uniform(400_000, operators=6)
     drops = np.concatenate([stream.drops(), flat.drops()])
-    columns = {n: np.concatenate([stream.columns()[n]] * 2) for n in stream.names}
+    columns = {n: np.concatenate([stream.columns()[n]] * 5) for n in stream.names}
     done = run(QueryMesh(), stream, drops, columns, workers=1)
     assert kinds(done, "upgrade")
     assert "fallback" in kinds(done, "fallback")
