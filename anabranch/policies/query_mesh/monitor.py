@@ -17,6 +17,8 @@ LEAST_SHARE = 0.02
 COST = "cost"
 # The number of no route: a reading of all rows.
 ALL = -1
+# Of all rows together no order is known: a row costs so much more or less than the mean, as a share.
+ALL_SPREAD = 0.6
 
 
 @dataclass(frozen=True)
@@ -100,8 +102,8 @@ class Monitor:
 
     def _spread(self, route: int, chunk: _Chunk, cost: float) -> float:
         """Standard deviation of what a row costs, by how far the rows of the chunk got."""
-        if route == ALL:  # no order is theirs: as far as a row may be from the mean
-            return max(cost, float(self.costs.min()))
+        if route == ALL:
+            return ALL_SPREAD * cost
         order = list(self.mesh.routes[route].indexes)
         reached = np.append(chunk.met[order], 0.0)
         ended = np.maximum(reached[:-1] - reached[1:], 0.0)

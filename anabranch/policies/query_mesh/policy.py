@@ -371,7 +371,7 @@ class QueryMesh(Policy):
         if self._mesh is None:
             gain -= means.classifying / max(means.row, 1e-12)
             least, doubt = FIRST_GAIN, DOUBT
-        if gain >= least:
+        if gain >= least and len(mesh.routes) > 1:
             found = Proposal(mesh, repair, refinement)
             self._contest.propose(found, self.learned(), gain, doubt)
         else:

@@ -88,7 +88,9 @@ class Refinement:
             return "", self.mesh, 0.0
         now = sum(half.cost(half.orders, half.labels) for half in halves)
         gains = {}
-        for name, repair in REPAIRS.items():
+        # Of one route, another order is A-Greedy's business.
+        repairs = REPAIRS if len(self.mesh.routes) > 1 else {BOTH: _both}
+        for name, repair in repairs.items():
             fitted = [repair(half) for half in halves]
             then = halves[0].cost(*fitted[1]) + halves[1].cost(*fitted[0])
             gains[name] = 1 - then / now
@@ -170,8 +172,9 @@ def _both(view: _View) -> tuple[Rows, Rows]:
 
 
 # The cheapest comes first.
+BOTH = "re-order and re-label"
 REPAIRS: dict[str, Callable[[_View], tuple[Rows, Rows]]] = {
     "re-order": _reorder,
     "re-label": _relabel,
-    "re-order and re-label": _both,
+    BOTH: _both,
 }
