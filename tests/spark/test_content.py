@@ -170,7 +170,7 @@ def test_names_that_differ_in_case(df):
         ("id", ["abc"], "it does not fit"),
         ("id", [1, 1.7], "another value told is the same"),
         ("share", [float("inf")], "take the default order"),
-        ("note", ["x" * 80], "over 64 characters"),
+        ("note", ["x" * 80], "over 64 bytes"),
     ],
 )
 def test_values_that_cannot_be_told(df, attribute, values, reason):

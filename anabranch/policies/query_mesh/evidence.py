@@ -57,6 +57,7 @@ class Evidence:
         self._look_at, self._curious = FREE_ROWS, FREE_SLICES
         self.free = False
         self._told = 0  # rows of the sample when it was last told
+        self._told_trace: Trace = ()
 
     @property
     def eager(self) -> bool:
@@ -109,10 +110,11 @@ class Evidence:
             self._looks.append(size)
 
     def news(self, costs: Floats, trace: Trace = ()) -> dict[str, Any] | None:
-        """The sample as plain data, if it has grown much since it was last told."""
-        if len(self.sample) < max(LEAST_TOLD, GROWN * self._told):
+        """The sample as plain data, if it has grown much, or was searched, since it was told."""
+        searched = bool(trace) and trace != self._told_trace
+        if len(self.sample) < max(LEAST_TOLD, 0 if searched else GROWN * self._told):
             return None
-        self._told = len(self.sample)
+        self._told, self._told_trace = len(self.sample), trace
         width = 8 * max(len(self.query.attributes), 1)
         rows = np.arange(len(self.sample))
         if len(rows) * width > MOST_BYTES:
