@@ -17,7 +17,7 @@ LEAST_SHARE = 0.02
 COST = "cost"
 # The number of no route: a reading of all rows.
 ALL = -1
-# Of all rows together no order is known: a row costs so much more or less than the mean, as a share.
+# Of all rows together no order is known: the spread of what a row costs, as a share of the mean.
 ALL_SPREAD = 0.6
 
 
