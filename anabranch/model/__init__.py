@@ -11,7 +11,15 @@ from anabranch.model.attribute import (
     ValuePartition,
     pair_of,
 )
-from anabranch.model.classifier import Cells, Classified, Classifier, Lottery, Pairing, combine
+from anabranch.model.classifier import (
+    Celled,
+    Cells,
+    Classified,
+    Classifier,
+    Lottery,
+    Pairing,
+    combine,
+)
 from anabranch.model.errors import AnabranchError, InputError, PlanError, closest
 from anabranch.model.mesh import Mesh, Reason, load
 from anabranch.model.operator import Operator
@@ -25,6 +33,7 @@ __all__ = [
     "AnabranchError",
     "AtMost",
     "Attribute",
+    "Celled",
     "Cells",
     "Classified",
     "Classifier",

@@ -54,17 +54,9 @@ class Classifier(ABC):
         """The route of each row."""
 
     @property
-    def known_cells(self) -> tuple[int, ...]:
-        """The cells that are known, by rising number."""
-        raise NotImplementedError(f"a {self.kind} has no cells")
-
-    def routes_of(self, cells: Sequence[int]) -> Codes:
-        """The routes of cells."""
-        raise NotImplementedError(f"a {self.kind} has no cells")
-
-    def labelled(self, routes: Mapping[int, int]) -> "Classifier":
-        """The classifier with other routes: these for cells that are listed, 0 for all others."""
-        raise NotImplementedError(f"a {self.kind} has no cells")
+    def each_row(self) -> "Classifier":
+        """The classifier that looks at every row; none speaks for others."""
+        return self
 
     @abstractmethod
     def check_routes(self, count: int) -> None:
@@ -73,6 +65,24 @@ class Classifier(ABC):
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
+
+
+@dataclass(frozen=True)
+class Celled(Classifier):
+    """Tells rows apart by what is in them: rows of one cell always take the same route."""
+
+    @property
+    @abstractmethod
+    def known_cells(self) -> tuple[int, ...]:
+        """The cells that are known, by rising number."""
+
+    @abstractmethod
+    def routes_of(self, cells: Sequence[int]) -> Codes:
+        """The routes of cells."""
+
+    @abstractmethod
+    def labelled(self, routes: Mapping[int, int]) -> "Celled":
+        """The classifier with other routes: these for cells that are listed, 0 for all others."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +116,7 @@ class Pairing:
 
 
 @dataclass(frozen=True)
-class Cells(Classifier):
+class Cells(Celled):
     """A route per cell; a cell is one partition of each attribute in use, taken together.
 
     Cells that are not listed take route 0.

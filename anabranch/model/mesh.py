@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from anabranch.model.classifier import Cells, Classifier, Lottery
+from anabranch.model.classifier import Celled, Cells, Classifier
 from anabranch.model.errors import InputError, PlanError
 from anabranch.model.operator import Operator
 from anabranch.model.query import Query
@@ -117,12 +117,16 @@ class Mesh:
         return [(name, known) for name, known in told if known]
 
     @property
-    def has_cells(self) -> bool:
-        """Whether rows are told apart by what is in them, and not by lot."""
-        told = self.classifier
-        return told is not None and not isinstance(
-            told.inner if isinstance(told, Windowed) else told, Lottery
-        )
+    def celled(self) -> Celled | None:
+        """The classifier, if rows are told apart by what is in them and not by lot."""
+        return self.classifier if isinstance(self.classifier, Celled) else None
+
+    def alike(self, window: int | None) -> "Mesh":
+        """The plan where the first row of a window speaks for all; None: each for itself."""
+        told = self.celled
+        if window is None or told is None or isinstance(told, Windowed):
+            return self
+        return replace(self, classifier=Windowed(told, window))
 
     def worded(self, words: Mapping[str, Mapping[float, str]]) -> "Mesh":
         """The plan with what numbers stand for, where that is known."""
@@ -137,7 +141,7 @@ class Mesh:
 
     def rules(self) -> list[str]:
         """Which rows take which route, one line each, where a tree says so."""
-        tree = self.classifier.inner if isinstance(self.classifier, Windowed) else self.classifier
+        tree = self.classifier.each_row if self.classifier else None
         if not isinstance(tree, Tree):
             return []
         return tree.rules([str(route) for route in self.routes], self.words)

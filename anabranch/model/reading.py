@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from anabranch.model.attribute import partition_from
-from anabranch.model.classifier import Cells, Classifier, Lottery, Pairing
+from anabranch.model.classifier import Celled, Cells, Classifier, Lottery, Pairing
 from anabranch.model.tree import Tree, tree_from
 from anabranch.model.windowed import Windowed
 
@@ -19,9 +19,16 @@ def classifier_from(data: Mapping[str, Any]) -> Classifier:
         case Tree.kind:
             return tree_from(data)
         case Windowed.kind:
-            return Windowed(classifier_from(data["inner"]), int(data["rows"]))
+            return _windowed_from(data)
         case kind:
             raise ValueError(f"no classifier of the kind {kind!r}")
+
+
+def _windowed_from(data: Mapping[str, Any]) -> Windowed:
+    inner = classifier_from(data["inner"])
+    if not isinstance(inner, Celled):
+        raise ValueError(f"rows of a window cannot be alike by a {inner.kind}")
+    return Windowed(inner, int(data["rows"]))
 
 
 def _cells_from(data: Mapping[str, Any]) -> Cells:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.model.attribute import NULL, Codes, Floats, borders_passed
-from anabranch.model.classifier import MOST_DENSE, Classified, Classifier, Values
+from anabranch.model.classifier import MOST_DENSE, Celled, Classified, Values
 
 # No tree that is learned here is deeper; one that is was not written by us.
 DEEPEST = 30
@@ -123,7 +123,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Tree(Classifier):
+class Tree(Celled):
     """A route per leaf.
 
     Examples

@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from anabranch.model.attribute import Codes
-from anabranch.model.classifier import Classified, Classifier, Values
+from anabranch.model.classifier import Celled, Classified, Classifier, Values
 
 
 @dataclass(frozen=True)
-class Windowed(Classifier):
+class Windowed(Celled):
     """Where the rows of a window are known to be alike, the first decides for all.
 
     The window is tumbling: each row is in one window.
@@ -24,7 +24,7 @@ class Windowed(Classifier):
     """
 
     kind: ClassVar[str] = "windowed"
-    inner: Classifier
+    inner: Celled
     rows: int
 
     def __post_init__(self) -> None:
@@ -44,6 +44,10 @@ class Windowed(Classifier):
         told = self.inner.classify(lambda name: values(name)[:: self.rows], first, random)
         spread = [np.repeat(told_of, self.rows)[:rows] for told_of in (told.routes, told.cells)]
         return Classified(spread[0], cells=spread[1])
+
+    @property
+    def each_row(self) -> Classifier:
+        return self.inner
 
     @property
     def known_cells(self) -> tuple[int, ...]:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from anabranch.model import Cells, Lottery, Mesh, Query, Windowed
+from anabranch.model import Cells, Lottery, Mesh, Query
 from anabranch.policies import Policy
 
 
@@ -118,7 +118,7 @@ def _pairings(cells: Cells) -> list[str]:
 
 
 def _classes(mesh: Mesh) -> list[str]:
-    cells = mesh.classifier.inner if isinstance(mesh.classifier, Windowed) else mesh.classifier
+    cells = mesh.classifier.each_row if mesh.classifier else None
     counts = Counter(route for _, route in cells.table) if isinstance(cells, Cells) else Counter()
     lines = []
     for place, route in enumerate(mesh.routes):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
 
-from anabranch.model import Mesh, Tree, Windowed
+from anabranch.model import Mesh, Tree
 from anabranch.model.tree import Leaf, Node, conditions
 from anabranch.report.style import COLOURS, plain_layout
 
@@ -92,7 +92,7 @@ def _tint(colour: str) -> str:
 
 def tree_html(mesh: Mesh) -> str:
     """The classifier as nested questions; the routes in the colours of their channels."""
-    tree = mesh.classifier.inner if isinstance(mesh.classifier, Windowed) else mesh.classifier
+    tree = mesh.classifier.each_row if mesh.classifier else None
     if not isinstance(tree, Tree):
         return ""
     return f"<ul class='tree'>{_node(mesh, tree.root)}</ul>"

@@ -10,9 +10,9 @@ import numpy as np
 from anabranch.cost import best_orders, pattern_costs
 from anabranch.model import Mesh, Query, Reason
 from anabranch.policies.base import Floats, Opinion
-from anabranch.policies.query_mesh.optimise import THOROUGH, Task
+from anabranch.policies.query_mesh.optimise import THOROUGH, Task, optimise
 from anabranch.policies.query_mesh.repair import expected, routes_of
-from anabranch.policies.query_mesh.treed import NEARLY, solve, treed
+from anabranch.policies.query_mesh.treed import readable
 from anabranch.policies.query_mesh.wire import sample_from_dict
 from anabranch.stats import Reservoir
 from anabranch.stats.routing_cost import CLASSIFYING
@@ -41,11 +41,9 @@ def agree(
     if search:
         settings = replace(THOROUGH, seed=seed, tolerance=tolerance)
         task = Task(sample, query, costs, settings, CLASSIFYING)
-        plans.append(solve(task).mesh)
+        plans.append(optimise(task).mesh)
     best = min(plans, key=lambda plan: expected(plan, sample, costs))
-    tree = treed(best, sample, seed)
-    now, then = (expected(plan, sample, costs) for plan in (best, tree))
-    return reasoned(tree if then <= (1 + NEARLY) * now else best, sample, costs)
+    return reasoned(readable(best, sample, costs, seed), sample, costs)
 
 
 def merged(query: Query, told: Sequence[Opinion], seed: int) -> tuple[Reservoir, Floats]:

@@ -5,13 +5,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from anabranch.model import Mesh
-from anabranch.policies.base import Feedback, Floats
+from anabranch.policies.base import Event, Feedback, Floats
 from anabranch.policies.keep_or_drop import KeepOrDrop
 from anabranch.policies.query_mesh.refine import Refinement
 from anabranch.policies.trial import DOUBT, MOST_ROWS, Trial
 
 # The less a mesh is expected to save, the longer the trial: by the spread of a row's cost.
 SPREAD, LONGEST_TRIAL = 1.5, 8_000
+
+Order = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,21 @@ class Verdict:
     audit: bool  # of the mesh in use, against one route
     saved: float
     measured: tuple[float, float]
+
+    def told(self, kind: str, row: int, before: Order, after: Order) -> Event:
+        """As an event: the main order before and now, and what was measured."""
+        mesh = self.proposal.mesh
+        attributes = mesh.classifier.attributes if mesh.classifier else ()
+        return Event(
+            kind,
+            row,
+            before,
+            after,
+            *self.measured,
+            attribute=", ".join(attributes),
+            routes=len(mesh.routes),
+            repair=self.proposal.repair,
+        )
 
 
 @dataclass

@@ -9,6 +9,10 @@ from anabranch.policies.base import Feedback, Floats
 from anabranch.policies.query_mesh.allowance import Allowance
 from anabranch.stats import RoutingCost
 
+# Calls that a ruster of its own costs: others wait for the same operators. The most rows asked of
+# one.
+EXTRA_CALLS, LARGEST_RUSTER = 2, 1_000
+
 
 @dataclass
 class Means:
@@ -48,6 +52,10 @@ class Means:
     def call(self) -> float:
         """Seconds that a call of an operator costs, whatever the rows."""
         return self.single.fixed_cost() / len(self.costs)
+
+    def least_ruster(self, saved: float) -> int:
+        """Rows of a batch that save what the calls of a ruster of its own cost."""
+        return int(min(EXTRA_CALLS * self.call / saved, LARGEST_RUSTER)) if saved > 0 else 0
 
     @property
     def classifying(self) -> float:

@@ -1,7 +1,7 @@
 """A first look at the data: every row of a bounded sample is evaluated by every operator."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from anabranch.model import Mesh
 from anabranch.policies.base import Event, Feedback, Sampling
@@ -40,6 +40,3 @@ class Pilot(QueryMesh):
         if len(feedback.profiled):
             self._evidence.update(feedback, self._single.costs(), nothing=False)
         return ()
-
-    def testimony(self) -> dict[str, Any] | None:
-        return self._evidence.news(self._single.costs())

@@ -14,21 +14,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from anabranch.model import Cells, Classifier, InputError, Mesh, Query, Windowed
+from anabranch.model import Cells, InputError, Mesh, Query
 from anabranch.policies.agreedy import AGreedy
 from anabranch.policies.base import Event, Feedback, Opinion, Policy, Sampling
 from anabranch.policies.measured import check_rows, check_share
 from anabranch.policies.query_mesh.agree import agree
 from anabranch.policies.query_mesh.allowance import CREDIT_ROWS, Allowance
 from anabranch.policies.query_mesh.brain import Alarm
-from anabranch.policies.query_mesh.contest import Contest, Proposal, Verdict
+from anabranch.policies.query_mesh.contest import Contest, Proposal
 from anabranch.policies.query_mesh.evidence import EARLY, Evidence
 from anabranch.policies.query_mesh.means import Means
-from anabranch.policies.query_mesh.optimise import THOROUGH, Settings, Solution, Task, Thought
+from anabranch.policies.query_mesh.optimise import THOROUGH, Settings, Solution, Task
 from anabranch.policies.query_mesh.refine import Refinement
 from anabranch.policies.query_mesh.repair import expected
 from anabranch.policies.query_mesh.search import SEARCHES, Exhaustive, Stop
 from anabranch.policies.query_mesh.starts import STARTS
+from anabranch.policies.query_mesh.thinking import Thinking
 from anabranch.policies.query_mesh.tuning import REPAIR_ROWS, Tuning
 from anabranch.policies.query_mesh.watch import Watcher
 from anabranch.policies.trial import DOUBT
@@ -40,9 +41,6 @@ WORTH_TRYING, GAIN, FIRST_GAIN = 0.01, 0.005, 0.015
 STABLE = 0.03
 # While there is news to expect, a slice has at most this part of the rows since the start.
 SLICES, LEAST_SLICE = 3, 150
-# Calls that a ruster of its own costs: others wait for the same operators. The most rows asked of
-# one.
-EXTRA_CALLS, LARGEST_RUSTER = 2, 1_000
 # Rows without news after which less is sampled and learned.
 CALM_ROWS = 50_000
 # A-Greedy's profile window. To a budget of 1 % one of the paper's 1000 rows takes hundreds of
@@ -78,7 +76,7 @@ class QueryMesh(Policy):
         Share of a route's cost within which orders are as good as each other: there the route is
         uncertain, and a lottery decides.
     budget
-        Share of the work that sampling may add.
+        Share of the useful work that sampling, and learning from it, may add.
     duty
         Share of the time that searching may add, in slices between batches.
     first_rows
@@ -126,13 +124,11 @@ class QueryMesh(Policy):
     def begin(self, start: Mesh | None) -> None:
         stage = AGreedy(p="auto", window=WINDOW, budget=self.budget, first_rows=self.first_rows)
         self._single = stage.bind(self.query, start)  # one route for all rows
-        self._mesh = start if start and start.has_cells else None  # in use, if any
+        self._mesh = start if start and start.celled else None  # in use, if any
         self._evidence = Evidence(self.query, self.sample, self.seed)
         self._allowance = Allowance(self.budget, self.duty, 0 if start else CREDIT_ROWS)
         self._watcher = Watcher()
-        self._thought: Thought | None = None
-        self._thoughts = 0
-        self._trace: tuple[tuple[int, float], ...] = ()  # of the last search
+        self._thinking = Thinking()
         self._contest = Contest()
         self._tuning = Tuning()
         if self._mesh is not None:
@@ -167,31 +163,23 @@ class QueryMesh(Policy):
         return self._mesh or self._single.plan()
 
     def testimony(self) -> dict[str, Any] | None:
-        return self._evidence.news(self._single.costs(), self._trace)
+        return self._evidence.news(self._single.costs(), self._thinking.trace)
 
     def agree(self, query: Query, opinions: Sequence[Opinion], search: bool = True) -> Mesh | None:
         agreed = agree(query, opinions, self.seed, search, self.tolerance)
-        if agreed is None or agreed.classifier is None:
-            return agreed
-        return replace(agreed, classifier=self._windowed(agreed.classifier))
+        return agreed.alike(self.window) if agreed else None
 
     def sampling(self) -> Sampling:
         told = self._sampling()
         rows = told.rows
         if rows and self.window:  # a slice has whole windows
             rows = -(-rows // self.window) * self.window
+        least = self._means.least_ruster(self._saved if self._mesh else 0.0)
+        if self.ruster != "auto":
+            least = int(self.ruster)
         # A short slice has fewer rows of every route.
         share = min((rows or self._means.batch) / self._means.batch, 1.0)
-        return replace(told, rows=rows, least=int(share * self._least_ruster))
-
-    @property
-    def _least_ruster(self) -> int:
-        """Rows of a batch that save what the calls of a ruster of its own cost."""
-        if self.ruster != "auto":
-            return int(self.ruster)
-        if self._mesh is None or self._saved <= 0:
-            return 0
-        return int(min(EXTRA_CALLS * self._means.call / self._saved, LARGEST_RUSTER))
+        return replace(told, rows=rows, least=int(share * least))
 
     def _sampling(self) -> Sampling:
         first = self._single.sampling()
@@ -267,7 +255,7 @@ class QueryMesh(Policy):
         self._bore_at = self._rows + CALM_ROWS
         self._allowance.alarm()
         self._evidence.begin_again()
-        self._thought = None
+        self._thinking.forget()
 
     # A mesh is looked for -------------------------------------------------------------------
 
@@ -275,7 +263,7 @@ class QueryMesh(Policy):
         """Is there a better mesh? The cheapest ways to find one come first."""
         if self._rows >= self._bore_at:
             self._bore()
-        if self._thought is None:
+        if not self._thinking.busy:
             self._refine()
         mending = self._rows < self._since + REPAIR_ROWS and self._tuning.refinement is not None
         if self._contest.trial is not None or mending:
@@ -283,31 +271,22 @@ class QueryMesh(Policy):
         if solution := self._watcher.solution():
             self._consider(solution)
             return
-        if self._thought is None and self._evidence.is_due(self._knows_nothing):
+        if not self._thinking.busy and self._evidence.is_due(self._knows_nothing):
             self._evidence.looked()
-            self._thought = Thought(self._task(), self._evidence.register)
-        if self._thought is not None:
-            self._think_on(self._thought)
+            self._thinking.begin(self._task(), self._evidence.register)
+        if self._thinking.busy:
+            self._learned_something = True
+            first = self._thinking.done < len(EARLY) and not self._since
+            if found := self._thinking.go_on(self._allowance, at_once=first):
+                self._conclude(found)
 
-    def _think_on(self, thought: Thought) -> None:
-        """A little further, as far as there is time."""
-        first = self._thoughts < len(EARLY) and not self._since
-        steps = self._allowance.steps(at_once=first)
-        taken = 0
-        while taken < steps and thought.solution is None:
-            thought.step()
-            taken += 1
-        self._allowance.thought(taken)
-        self._learned_something = True
-        if thought.solution is not None:
-            self._thought = None
-            self._thoughts += 1
-            self._trace = thought.solution.trace
-            if thought.solution.gap > STABLE:
-                self._evidence.grow()
-            self._consider(thought.solution)
-            if not self._evidence.eager and not self._knows_nothing:
-                self._watcher.ask(self._task(thorough=True))
+    def _conclude(self, solution: Solution) -> None:
+        """A search is over."""
+        if solution.gap > STABLE:
+            self._evidence.grow()
+        self._consider(solution)
+        if not self._evidence.eager and not self._knows_nothing:
+            self._watcher.ask(self._task(thorough=True))
 
     def _task(self, thorough: bool = False) -> Task:
         stop = Stop(iterations=self.iterations)
@@ -328,7 +307,7 @@ class QueryMesh(Policy):
     def _consider(self, solution: Solution) -> None:
         """Try a mesh if the sample expects it to be better than the plan in force."""
         if solution.mesh.classifier is not None and self._promises(solution.mesh):
-            mesh = replace(solution.mesh, classifier=self._windowed(solution.mesh.classifier))
+            mesh = solution.mesh.alike(self.window)
             found = Proposal(mesh, "re-train", Refinement.of(mesh, self._evidence.sample))
             self._contest.propose(found, self.learned())
         elif self._mesh is None and solution.partitions:
@@ -350,8 +329,8 @@ class QueryMesh(Policy):
 
     def _scout(self, solution: Solution) -> None:
         """No mesh pays by the sample, but attributes tell something: count rows by them."""
-        cells = self._windowed(Cells(solution.partitions, ()))
-        mesh = replace(self._single.plan(), classifier=cells)
+        cells = Cells(solution.partitions, ())
+        mesh = replace(self._single.plan(), classifier=cells).alike(self.window)
         self._tuning.scout(Refinement.of(mesh, self._evidence.sample), self._rows)
 
     def _refine(self) -> None:
@@ -377,11 +356,6 @@ class QueryMesh(Policy):
         else:
             tuning.bore(self._rows, scouting=self._mesh is None)
 
-    def _windowed(self, classifier: Classifier) -> Classifier:
-        if self.window is None or isinstance(classifier, Windowed):
-            return classifier
-        return Windowed(classifier, self.window)
-
     # It is tried ----------------------------------------------------------------------------
 
     def _try(self, feedback: Feedback) -> tuple[Event, ...]:
@@ -398,12 +372,15 @@ class QueryMesh(Policy):
             if verdict.kept:
                 return ()
             self._fall_back(proposal)
-            return (self._told("fallback", verdict, before),)
-        if verdict.kept:
+            kind = "fallback"
+        elif verdict.kept:
             self._adopt(proposal)
-        elif proposal.refinement is self._tuning.refinement:
-            self._tuning.in_vain(self._rows)
-        return (self._told("upgrade" if verdict.kept else "revert", verdict, before),)
+            kind = "upgrade"
+        else:
+            if proposal.refinement is self._tuning.refinement:
+                self._tuning.in_vain(self._rows)
+            kind = "revert"
+        return (verdict.told(kind, self._rows, before, self.learned().routes[0].order),)
 
     def _adopt(self, proposal: Proposal) -> None:
         self._bore_at = self._rows + CALM_ROWS
@@ -416,21 +393,8 @@ class QueryMesh(Policy):
         self._mesh = None
         self._begin_again()
         # What told rows apart may do so again: they are counted by it for a while.
-        classifier = proposal.mesh.classifier
-        assert classifier is not None
+        celled = proposal.mesh.celled
+        assert celled is not None
         proposal.refinement.clear()
-        proposal.refinement.mesh = replace(self._single.plan(), classifier=classifier.labelled({}))
+        proposal.refinement.mesh = replace(self._single.plan(), classifier=celled.labelled({}))
         self._tuning.scout(proposal.refinement, self._rows, again=True)
-
-    def _told(self, kind: str, verdict: Verdict, before: tuple[str, ...]) -> Event:
-        mesh = verdict.proposal.mesh
-        return Event(
-            kind,
-            self._rows,
-            before,
-            self.learned().routes[0].order,
-            *verdict.measured,
-            attribute=", ".join(mesh.classifier.attributes) if mesh.classifier else "",
-            routes=len(mesh.routes),
-            repair=verdict.proposal.repair,
-        )

@@ -57,8 +57,8 @@ class Refinement:
     @classmethod
     def blank(cls, mesh: Mesh) -> "Refinement":
         """Begin with nothing, for a mesh that a run begins with."""
-        assert mesh.classifier is not None
-        return cls(mesh, mesh.classifier.known_cells)
+        assert mesh.celled is not None
+        return cls(mesh, mesh.celled.known_cells)
 
     def clear(self) -> None:
         """Forget all rows: the data is not what it was."""
@@ -99,7 +99,7 @@ class Refinement:
         return name, self._with(*REPAIRS[name](whole)), gains[name]
 
     def _view(self, tally: CellTally, costs: Floats, overhead: float) -> "_View":
-        assert self.mesh.classifier is not None
+        assert self.mesh.celled is not None
         known = len(tally.known)
         return _View(
             self.mesh.query,
@@ -108,7 +108,7 @@ class Refinement:
             costs,
             overhead,
             np.array([route.indexes for route in self.mesh.routes]),
-            self.mesh.classifier.routes_of(tally.known),
+            self.mesh.celled.routes_of(tally.known),
         )
 
     def _with(self, orders: Rows, labels: Rows) -> Mesh:
@@ -121,11 +121,11 @@ class Refinement:
                 routes.setdefault(tuple(orders[r].tolist()), len(routes))
         places = [routes[tuple(orders[r].tolist())] for r in labels]
         known = self._halves[0].known
-        assert self.mesh.classifier is not None
+        assert self.mesh.celled is not None
         return replace(
             self.mesh,
             routes=tuple(Route.of(self.mesh.query, order) for order in routes),
-            classifier=self.mesh.classifier.labelled(dict(zip(known, places, strict=True))),
+            classifier=self.mesh.celled.labelled(dict(zip(known, places, strict=True))),
             reasons=(),
         )
 

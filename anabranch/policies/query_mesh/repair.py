@@ -1,10 +1,10 @@
-"""What a plan is expected to cost by a sample, and how one in use is mended."""
+"""What a plan makes of sampled rows, and what that is expected to cost."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.cost import pattern_costs
-from anabranch.model import Classified, Mesh, Query, Windowed
+from anabranch.model import Classified, Mesh, Query
 from anabranch.model.classifier import Values
 from anabranch.policies.base import Rows
 from anabranch.stats import Reservoir
@@ -27,10 +27,9 @@ def routes_of(mesh: Mesh, sample: Reservoir) -> Rows:
 
 def classified(mesh: Mesh, sample: Reservoir) -> Classified:
     """Sampled rows told apart; none speaks for another, they are no neighbours."""
-    told = mesh.classifier.inner if isinstance(mesh.classifier, Windowed) else mesh.classifier
-    assert told is not None
+    assert mesh.classifier is not None
     random = np.random.default_rng(0)
-    return told.classify(columns_of(mesh.query, sample), len(sample), random)
+    return mesh.classifier.each_row.classify(columns_of(mesh.query, sample), len(sample), random)
 
 
 def row_costs(mesh: Mesh, sample: Reservoir, costs: Floats) -> Floats:
