@@ -99,6 +99,11 @@ class Feedback:
     cells: Rows = field(default_factory=lambda: NO_ROWS)
     routes: Rows = field(default_factory=lambda: NO_ROWS)
 
+    def profiled_values(self, names: Sequence[str]) -> Floats:
+        """Values of the profiled rows, a column for each of these attributes."""
+        columns = [self.values(name)[self.profiled] for name in names]
+        return np.column_stack(columns) if columns else np.zeros((len(self.profiled), 0))
+
 
 MESH_VERBS = {
     "upgrade": "upgraded to",

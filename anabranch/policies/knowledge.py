@@ -61,9 +61,7 @@ class Knowledge:
 
     def collect(self, feedback: Feedback, operators: Collection[int]) -> None:
         """Register the profiled rows for these operators."""
-        rows = feedback.profiled
-        columns = [feedback.values(a.name)[rows] for a in self.query.attributes]
-        values = np.column_stack(columns) if columns else np.zeros((len(rows), 0))
+        values = feedback.profiled_values([a.name for a in self.query.attributes])
         met = np.zeros(feedback.passed.shape, bool)
         chosen = list(operators)
         met[:, chosen] = feedback.passed[:, chosen] | feedback.dropped[:, chosen]

@@ -7,7 +7,7 @@ import numpy as np
 
 from anabranch.model import Cells, InputError, Partition, Query
 from anabranch.policies.base import Event, Feedback, Rows, Visit
-from anabranch.stats import Selectivity
+from anabranch.stats import Selectivity, thinned
 
 # Attributes used at once at most.
 MOST_IN_USE = 6
@@ -118,10 +118,7 @@ def _tally(
     size = selectivity.partitions
     rows, passed = np.zeros((2, size), np.int64)
     for visit in visits:
-        met, fine = visit.rows, visit.passed
-        if len(met) > MOST_TALLIED:  # at random: every k-th row could be of one class
-            some = random.integers(0, len(met), MOST_TALLIED)
-            met, fine = met[some], fine[some]
+        met, fine = thinned(random, MOST_TALLIED, visit.rows, visit.passed)
         seen = codes[met]
         rows += np.bincount(seen, minlength=size)
         passed += np.bincount(seen[fine], minlength=size)

@@ -10,6 +10,7 @@ from anabranch.stats.profile_window import ProfileWindow
 from anabranch.stats.reservoir import Reservoir
 from anabranch.stats.routing_cost import RoutingCost
 from anabranch.stats.selectivity import Selectivity
+from anabranch.stats.thinned import thinned
 
 __all__ = [
     "CellTally",
@@ -25,4 +26,5 @@ __all__ = [
     "is_stale",
     "partition_by",
     "pruned",
+    "thinned",
 ]

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from anabranch.stats.thinned import thinned
+
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 Bits = NDArray[np.bool_]
@@ -79,9 +81,7 @@ class CellTally:
 
     def update(self, operator: int, cells: Codes, passed: Bits) -> None:
         """An operator met rows of these cells and passed some."""
-        if len(cells) > MOST_TALLIED:  # at random: every k-th row could be of one class
-            some = self._random.integers(0, len(cells), MOST_TALLIED)
-            cells, passed = cells[some], passed[some]
+        cells, passed = thinned(self._random, MOST_TALLIED, cells, passed)
         places = self.places(cells)
         self.met[:, operator] += np.bincount(places, minlength=len(self.rows))
         self.passed[:, operator] += np.bincount(places[passed], minlength=len(self.rows))

@@ -73,15 +73,15 @@ class Evidence:
         rows = feedback.profiled
         if not len(rows):
             return
-        columns = [feedback.values(a.name)[rows] for a in self.query.attributes]
-        values = np.column_stack(columns) if columns else np.zeros((len(rows), 0))
-        if columns:
+        names = [attribute.name for attribute in self.query.attributes]
+        values = feedback.profiled_values(names)
+        if names:
             self.register.update(values, feedback.passed, feedback.passed | feedback.dropped)
         if self.free:
             self._curious -= 1
         else:
             self.sample.update(values, feedback.dropped, np.tile(costs, (len(rows), 1)))
-        wanted = nothing and bool(columns) and self._curious > 0
+        wanted = nothing and bool(names) and self._curious > 0
         self.free = not self.free and wanted
 
     def complete_rows(self, feedback: Feedback) -> Feedback:

@@ -1,7 +1,7 @@
 """Searches for a cheap configuration: exhaustive, iterative improvement, simulated annealing.
 
 Query Mesh, Sections 4.6 and 4.7 (Figures 5 to 7). A search goes in single moves, so that it can be
-run in slices between batches, and stopped at any time with the best that it has seen.
+spread over batches, and stopped at any time with the best that it has seen.
 """
 
 import time
@@ -86,13 +86,6 @@ class Search(ABC):
         while not self.done:
             self.step()
         return self.best
-
-    def slice(self, seconds: float) -> bool:
-        """Go on for so long; whether the search is over."""
-        end = self.clock() + seconds
-        while not self.done and self.clock() < end:
-            self.step()
-        return self.done
 
     def step(self) -> None:
         """One move."""
