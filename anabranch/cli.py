@@ -1,6 +1,8 @@
 """The command line."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 from rich.console import Console
@@ -9,6 +11,8 @@ from rich.table import Table
 from anabranch.model import AnabranchError, load
 from anabranch.policies import POLICIES
 from anabranch.version import VERSION
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _wide() -> Console:
@@ -91,43 +95,49 @@ def filters(workloads: tuple[str, ...], rows: int, repeat: int, output: Path) ->
     bench_filters(workloads, rows, repeat, output, _wide())
 
 
+def _figures(folder: str) -> Callable[[F], F]:
+    """Arguments of the benchmarks that give figures."""
+    arguments = (
+        click.argument("figures", nargs=-1),
+        click.option("--repeat", default=5, show_default=True, type=click.IntRange(min=1)),
+        click.option(
+            "--output",
+            default=f"artifacts/{folder}",
+            show_default=True,
+            type=click.Path(file_okay=False, path_type=Path),
+            help="folder for the data, the pictures and the page",
+        ),
+    )
+
+    def decorate(command: F) -> F:
+        for argument in reversed(arguments):
+            command = argument(command)
+        return command
+
+    return decorate
+
+
 @bench.command()
-@click.argument("figures", nargs=-1)
+@_figures("content")
 @click.option("--rows", default=100_000, show_default=True, type=click.IntRange(min=1000))
 @click.option("--streams", default=50, show_default=True, type=click.IntRange(min=1))
-@click.option("--repeat", default=5, show_default=True, type=click.IntRange(min=1))
-@click.option(
-    "--output",
-    default="artifacts/content",
-    show_default=True,
-    type=click.Path(file_okay=False, path_type=Path),
-    help="folder for the data, the pictures and the page",
-)
 def content(figures: tuple[str, ...], rows: int, streams: int, repeat: int, output: Path) -> None:
     """Content-based routing: the paper's figures, ours beside them."""
-    from anabranch.bench.content import bench_content
-    from anabranch.bench.content_replay import Size
+    from anabranch.bench.content import CONTENT
+    from anabranch.bench.size import Size
 
-    bench_content(figures, Size(rows, streams), repeat, output, _wide())
+    CONTENT.run(figures, Size(rows, streams), repeat, output, _wide())
 
 
 @bench.command()
-@click.argument("figures", nargs=-1)
+@_figures("mesh")
 @click.option("--rows", default=1_000_000, show_default=True, type=click.IntRange(min=10_000))
-@click.option("--repeat", default=5, show_default=True, type=click.IntRange(min=1))
-@click.option(
-    "--output",
-    default="artifacts/mesh",
-    show_default=True,
-    type=click.Path(file_okay=False, path_type=Path),
-    help="folder for the data, the pictures and the page",
-)
 def mesh(figures: tuple[str, ...], rows: int, repeat: int, output: Path) -> None:
     """Query Mesh and auto: the paper's figures, ours beside them."""
-    from anabranch.bench.mesh import bench_mesh
-    from anabranch.bench.mesh_replay import Size
+    from anabranch.bench.mesh import MESH
+    from anabranch.bench.size import Size
 
-    bench_mesh(figures, Size(rows), repeat, output, _wide())
+    MESH.run(figures, Size(rows), repeat, output, _wide())
 
 
 if __name__ == "__main__":

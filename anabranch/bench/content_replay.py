@@ -1,16 +1,16 @@
 """The experiments of the paper on content-based routing that count: Figures 3 to 8 and Q2."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.bench.figure import Figure
 from anabranch.bench.replay import Replayed, replay
+from anabranch.bench.size import Size, spread
 from anabranch.data.lab import made_up_lab
 from anabranch.data.stream_star import CLASS, StreamStar, random_table, skewed
 from anabranch.model import AnabranchError, Attribute
@@ -19,31 +19,9 @@ from anabranch.policies.register import Register
 from anabranch.stats.gain import gain_ratio
 
 Bits = NDArray[np.bool_]
-Task = TypeVar("Task")
-Result = TypeVar("Result")
 
 GRID = tuple(round(0.05 * i, 2) for i in range(1, 20))
-PROCESSES = 2
 MOVED_BATCH, SMOOTH = 2_000, 5  # rows of a batch, batches to average over
-
-
-@dataclass(frozen=True)
-class Size:
-    """How large the experiments are."""
-
-    rows: int = 100_000
-    streams: int = 50
-    tick: Callable[[], None] = lambda: None  # called when a part is done
-
-
-def spread(work: Callable[[Task], Result], tasks: Sequence[Task], size: Size) -> list[Result]:
-    """Do the tasks in several processes, in their order."""
-    results = []
-    with ProcessPoolExecutor(PROCESSES) as pool:
-        for result in pool.map(work, tasks):
-            results.append(result)
-            size.tick()
-    return results
 
 
 def run_star(star: StreamStar) -> dict[str, Replayed]:
@@ -143,53 +121,62 @@ def _random(task: tuple[int, int, int, float | None]) -> tuple[dict[str, float],
     return values | {"time": time_saved(done, "Learns")}, done["Learns"].shares()
 
 
-def breakdown(size: Size) -> list[Figure]:
-    """Figures 5 and 6: random selectivities."""
-    shares, gains = [], []
+@cache
+def _drawn(joins: int, size: Size) -> list[tuple[dict[str, float], Counter[str]]]:
+    """Streams with random selectivities; Figures 5 and 6 look at the same runs."""
+    return spread(_random, [(joins, seed, size.rows, None) for seed in range(size.streams)], size)
+
+
+def breakdown(size: Size) -> Figure:
+    """Figure 5: what decided the routing calls, random selectivities."""
+    shares = []
     for joins in (4, 6, 8):
-        tasks = [(joins, seed, size.rows, None) for seed in range(size.streams)]
-        results = spread(_random, tasks, size)
         calls: Counter[str] = Counter()
-        for _, counted in results:
+        for _, counted in _drawn(joins, size):
             calls.update(counted)
         total = sum(calls.values())
         right, none, profiling = (calls[key] / total for key in (CLASS, "", "*"))
         wrong_calls = sum(rows for by, rows in calls.items() if by not in (CLASS, "", "*"))
         shares.append((joins, right, wrong_calls / total, none, profiling))
-        means = [float(np.mean([v[key] for v, _ in results])) for key in results[0][0]]
-        gains.append((joins, *means))
     titles = ("right classifier", "wrong classifier", "no classifier", "profiling")
-    joins_axis = [row[0] for row in shares]
+    axis = [row[0] for row in shares]
     wrong = [row[2] for row in shares]
-    return [
-        Figure(
-            "fig5",
-            f"breakdown of routing calls, random selectivities, {size.streams} streams",
-            "the wrong classifier in 6.4 % of the calls",
-            f"the wrong classifier in {np.mean(wrong):.2%} of the calls, at most {max(wrong):.2%}",
-            ("joins", *titles),
-            shares,
-            {
-                title: (joins_axis, [100 * row[i + 1] for row in shares])
-                for i, title in enumerate(titles)
-            },
-            ("joins", "% of routing calls"),
-            bars=True,
-        ),
-        Figure(
-            "fig6",
-            f"improvement with random selectivities, {size.streams} streams",
-            "12.8 to 35.1 % by number of joins (calls and time together)",
-            ", ".join(f"{j} joins: {learns:.1%} of the calls" for j, _, learns, _ in gains),
-            ("joins", "Knows saves", "Learns saves", "Learns saves time"),
-            gains,
-            {
-                "evaluations": (joins_axis, [100 * row[2] for row in gains]),
-                "modelled time": (joins_axis, [100 * row[3] for row in gains]),
-            },
-            ("joins", "% improvement over SBR"),
-        ),
-    ]
+    return Figure(
+        "fig5",
+        f"breakdown of routing calls, random selectivities, {size.streams} streams",
+        "the wrong classifier in 6.4 % of the calls",
+        f"the wrong classifier in {np.mean(wrong):.2%} of the calls, at most {max(wrong):.2%}",
+        ("joins", *titles),
+        shares,
+        {title: (axis, [100 * row[i + 1] for row in shares]) for i, title in enumerate(titles)},
+        ("joins", "% of routing calls"),
+        bars=True,
+    )
+
+
+def _means(results: list[tuple[dict[str, float], Counter[str]]]) -> tuple[float, ...]:
+    """What Knows and Learns save, and the time that Learns saves, on average."""
+    keys = ("Knows saves", "Learns saves", "time")
+    return tuple(float(np.mean([values[key] for values, _ in results])) for key in keys)
+
+
+def improvement(size: Size) -> Figure:
+    """Figure 6: improvement over SBR, random selectivities."""
+    gains = [(joins, *_means(_drawn(joins, size))) for joins in (4, 6, 8)]
+    axis = [row[0] for row in gains]
+    return Figure(
+        "fig6",
+        f"improvement with random selectivities, {size.streams} streams",
+        "12.8 to 35.1 % by number of joins (calls and time together)",
+        ", ".join(f"{row[0]} joins: {row[2]:.1%} of the calls" for row in gains),
+        ("joins", "Knows saves", "Learns saves", "Learns saves time"),
+        gains,
+        {
+            "evaluations": (axis, [100 * row[2] for row in gains]),
+            "modelled time": (axis, [100 * row[3] for row in gains]),
+        },
+        ("joins", "% improvement over SBR"),
+    )
 
 
 def aggregate(size: Size) -> Figure:
@@ -197,8 +184,7 @@ def aggregate(size: Size) -> Figure:
     rows = []
     for share in (0.05, 0.15, 0.25, 0.35):
         tasks = [(6, seed, size.rows, share) for seed in range(size.streams)]
-        results = [values for values, _ in spread(_random, tasks, size)]
-        rows.append((share, *(float(np.mean([v[key] for v in results])) for key in results[0])))
+        rows.append((share, *_means(spread(_random, tasks, size))))
     axis = [100 * row[0] for row in rows]
     return Figure(
         "fig7",
@@ -223,8 +209,9 @@ LAB_ATTRIBUTES = tuple(
 )
 
 
-def adaptivity(lab: Mapping[str, Any], size: Size, window: int = 1_500) -> Figure:
+def adaptivity(size: Size, window: int = 1_500) -> Figure:
     """Figure 8: which attribute tells most about `light > 500`, and how much, over time."""
+    lab = made_up_lab()
     passed = (np.asarray(lab["light"]) > 500)[:, None]
     values = np.column_stack([np.asarray(lab[a.name], float) for a in LAB_ATTRIBUTES])
     rows = []
@@ -372,19 +359,15 @@ def moved(size: Size) -> Figure:
     )
 
 
-def counted(names: Iterable[str], size: Size) -> Iterable[Figure]:
-    """The figures that are counted, of those asked for."""
-    wanted = set(names)
-    for name, joins in (("fig3", 2), ("grid4", 4), ("fig4", 6), ("grid8", 8)):
-        if name in wanted:
-            yield skew(name, joins, size)
-    if wanted & {"fig5", "fig6"}:
-        yield from (figure for figure in breakdown(size) if figure.name in wanted)
-    if "fig7" in wanted:
-        yield aggregate(size)
-    if "fig8" in wanted:
-        yield adaptivity(made_up_lab(), size)
-    if "q2" in wanted:
-        yield queries(size)
-    if "moved" in wanted:
-        yield moved(size)
+COUNTED: dict[str, Callable[[Size], Figure]] = {
+    "fig3": partial(skew, "fig3", 2),
+    "grid4": partial(skew, "grid4", 4),
+    "fig4": partial(skew, "fig4", 6),
+    "grid8": partial(skew, "grid8", 8),
+    "fig5": breakdown,
+    "fig6": improvement,
+    "fig7": aggregate,
+    "fig8": adaptivity,
+    "q2": queries,
+    "moved": moved,
+}

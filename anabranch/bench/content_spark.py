@@ -1,7 +1,8 @@
 """The experiments of the paper on content-based routing that measure: on Spark, side by side."""
 
 import statistics
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -12,8 +13,9 @@ from pyspark.sql import functions as F
 
 import anabranch as ab
 from anabranch.bench.burn import burn, filter_on_bit, steps_for
-from anabranch.bench.content_replay import LAB_ATTRIBUTES, Size, q2
+from anabranch.bench.content_replay import LAB_ATTRIBUTES, q2
 from anabranch.bench.figure import Figure
+from anabranch.bench.size import Size
 from anabranch.data.correlated import codes
 from anabranch.data.lab import made_up_lab
 from anabranch.data.stream_star import (
@@ -79,7 +81,7 @@ def _star(
         "Learns": lambda: query.run(policy="content", attributes=attributes),
     }
     expected = checksum(plain, "seq1")
-    alternate(makers, "seq1", expected, 1, Size())  # warm up
+    alternate(makers, "seq1", expected, 1, replace(size, tick=lambda: None))  # warm up
     reports = alternate(makers, "seq1", expected, repeat, size)
     stream.unpersist()
     base = statistics.median(map(calls, reports["SBR"]))
@@ -203,7 +205,7 @@ def _contest(
         "SBR": lambda: query.run(policy="eddy"),
         "Learns": lambda: query.run(policy="content", attributes=attributes),
     }
-    alternate(makers, key, expected, 1, Size())  # warm up
+    alternate(makers, key, expected, 1, replace(size, tick=lambda: None))  # warm up
     return alternate(makers, key, expected, repeat, size)
 
 
@@ -313,12 +315,3 @@ MEASURED: dict[str, Callable[[SparkSession, Size, int], Figure]] = {
     "fig9": costs,
     "fig10": overhead,
 }
-
-
-def measured(
-    names: Iterable[str], spark: SparkSession, size: Size, repeat: int
-) -> Iterable[Figure]:
-    """The figures that are measured, of those asked for."""
-    for name, experiment in MEASURED.items():
-        if name in set(names):
-            yield experiment(spark, size, repeat)

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from anabranch.bench.content_replay import LAB_ATTRIBUTES, moved_stream, q2, spread
-from anabranch.bench.content_replay import Size as ContentSize
+from anabranch.bench.content_replay import LAB_ATTRIBUTES, moved_stream, q2
 from anabranch.bench.figure import Figure
-from anabranch.bench.mesh_replay import Size
 from anabranch.bench.replay import EVALUATION, replay
+from anabranch.bench.size import Size, spread
 from anabranch.bench.workloads import WORKLOADS
 from anabranch.data.lab import made_up_lab
 from anabranch.data.mesh_streams import ClassStream, poisson, uniform, xor
@@ -128,7 +127,7 @@ def _contest(task: tuple[str, int]) -> tuple[str, float, str, float]:
 def auto(size: Size) -> Figure:
     """On every workload: what `auto` costs beside the best of the others."""
     tasks = [(name, size.rows) for name in _makers()]
-    results = spread(_contest, tasks, ContentSize(tick=size.tick))
+    results = spread(_contest, tasks, size)
     rows = [(name, best, mine / other) for name, mine, best, other in results]
     worst = max(rows, key=lambda row: row[2])
     return Figure(

@@ -1,8 +1,8 @@
 """The experiments on Query Mesh that count, and those on its search."""
 
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,9 @@ import pyarrow as pa
 from anabranch.bench.burn import burn, steps_for
 from anabranch.bench.figure import Figure
 from anabranch.bench.replay import EVALUATION, Replayed, replay
-from anabranch.data.mesh_streams import ClassStream, poisson, uniform, xor
+from anabranch.bench.size import Size
+from anabranch.cost import greedy_order, optimal_order
+from anabranch.data.mesh_streams import ClassStream, poisson, xor
 from anabranch.kernel import Fabric, RowPredicate
 from anabranch.model import AnabranchError
 from anabranch.policies import AGreedy, ContentLearns, Fixed, Policy, QueryMesh, resolve
@@ -24,15 +26,6 @@ from anabranch.policies.query_mesh.starts import STARTS
 from anabranch.policies.query_mesh.training import Training
 from anabranch.policies.query_mesh.treed import solve
 from anabranch.stats import Reservoir
-
-
-@dataclass(frozen=True)
-class Size:
-    """How large the experiments are."""
-
-    rows: int = 1_000_000
-    tick: Callable[[], None] = lambda: None  # called when a part is done
-
 
 # The paper's Eddy with content-based routing, in its own setting.
 CBR = ContentLearns(p=0.06, sample=150, partitions=24, first_rows=0, pairs=False)
@@ -53,8 +46,6 @@ def run(
 
 def best_single(stream: ClassStream, drops: Any) -> Fixed:
     """The best order for all rows."""
-    from anabranch.cost import greedy_order, optimal_order
-
     ones = np.ones(drops.shape[1])
     sample = drops[:50_000]
     find = optimal_order if drops.shape[1] <= 10 else greedy_order
@@ -345,15 +336,3 @@ COUNTED: dict[str, Callable[[Size], Figure]] = {
     "delay": delay,
     "workers": workers,
 }
-
-
-def counted(names: Iterable[str], size: Size) -> Iterable[Figure]:
-    """The figures that are counted, of those asked for."""
-    for name, experiment in COUNTED.items():
-        if name in set(names):
-            yield experiment(size)
-
-
-def streams(rows: int) -> dict[str, ClassStream]:
-    """The streams of this benchmark by name."""
-    return {"poisson": poisson(rows), "uniform": uniform(rows), "xor": xor(rows)}

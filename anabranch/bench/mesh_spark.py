@@ -2,7 +2,7 @@
 
 import statistics
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,8 +13,9 @@ from pyspark.sql import functions as F
 import anabranch as ab
 from anabranch.bench.burn import filter_on_bit, steps_for
 from anabranch.bench.figure import Figure
-from anabranch.bench.mesh_replay import CBR, Size, best_single
+from anabranch.bench.mesh_replay import CBR, best_single
 from anabranch.bench.row_eddy import RowEddy
+from anabranch.bench.size import Size
 from anabranch.data.correlated import codes
 from anabranch.data.mesh_streams import ClassStream, poisson, uniform, xor
 from anabranch.model import AnabranchError
@@ -183,12 +184,3 @@ MEASURED: dict[str, Callable[[SparkSession, Size, int], Figure]] = {
     "uniform": flat,
     "fig10-xor": together,
 }
-
-
-def measured(
-    names: Iterable[str], spark: SparkSession, size: Size, repeat: int
-) -> Iterable[Figure]:
-    """The figures that are measured, of those asked for."""
-    for name, experiment in MEASURED.items():
-        if name in set(names):
-            yield experiment(spark, size, repeat)
