@@ -6,8 +6,10 @@ from anabranch.model import Mesh
 from anabranch.policies.base import Floats
 from anabranch.policies.query_mesh.refine import Refinement
 
-# The tallies are looked at when there are this factor of rows, or so many more.
+# The tallies are looked at when there are this factor of rows since they began, or so many more.
 GROWTH, MOST_ROWS = 1.4, 50_000
+# After a look that proved wrong, there is none until there are twice the rows, or so many more.
+VAIN_ROWS = 100_000
 # While such looks bring news, they come more often, down to every so many rows; tallies then forget
 # faster, too: they remember so many times these rows.
 LEAST_ROWS, MEMORY = 5_000, 3.0
@@ -23,6 +25,7 @@ class Tuning:
 
     refinement: Refinement | None = None
     _at: int = 0
+    _since: int = 0  # the tallies tell of rows from here
     _pace: float = MOST_ROWS  # rows from one look to the next
     _scout_until: int = 0  # until then rows are classified only to count them
 
@@ -46,11 +49,11 @@ class Tuning:
         """The data is not what it was: mend by what rows tell from now on."""
         if self.refinement is not None:
             self.refinement.clear()
-            self._at = row + REPAIR_ROWS
+            self._since, self._at = row, row + REPAIR_ROWS
 
     def in_vain(self, row: int) -> None:
         """What the tallies suggested was tried and left."""
-        self._at = 2 * row
+        self._at = row + min(row - self._since, VAIN_ROWS)
 
     def is_due(self, row: int) -> bool:
         return self.refinement is not None and row >= self._at
@@ -58,7 +61,7 @@ class Tuning:
     def look(self, plan: Mesh, costs: Floats, overhead: float, row: int) -> tuple[str, Mesh, float]:
         """The cheapest repair that is nearly as good as the best, and the share that it saves."""
         assert self.refinement is not None
-        self._at = min(round(GROWTH * row), row + round(self._pace))
+        self._at = row + round(min((GROWTH - 1) * (row - self._since), self._pace))
         self.refinement.mesh = plan
         self.refinement.remember(MEMORY * self._pace)
         return self.refinement.repaired(costs, overhead)
