@@ -38,11 +38,11 @@ class Wheels:
     Examples
     --------
     >>> wheels, point = Wheels(), ((0, 1), ((0, 1),))
-    >>> wheels.chances(point).tolist()
+    >>> wheels.chances(point)
     [0.5, 0.5]
     >>> wheels.update(point, 0, rows=1_000, passed=900, seconds=0.1)
     >>> wheels.update(point, 1, rows=1_000, passed=200, seconds=0.1)
-    >>> wheels.chances(point).round(1).tolist()
+    >>> [round(chance, 1) for chance in wheels.chances(point)]
     [0.1, 0.9]
     """
 
@@ -51,17 +51,23 @@ class Wheels:
     def draw(self, point: Point, random: np.random.Generator) -> int:
         """One of the operators on top of the token."""
         options = point[1][0]
-        return options[int(random.choice(len(options), p=self.chances(point)))]
+        left = random.random()
+        for operator, chance in zip(options, self.chances(point), strict=True):
+            left -= chance
+            if left < 0:
+                return operator
+        return options[-1]
 
-    def chances(self, point: Point) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+    def chances(self, point: Point) -> list[float]:
         """The size of each slice; together 1."""
         slices = self._of(point)
         each = [slices[operator] for operator in point[1][0]]
         timed = [s.seconds / s.rows for s in each if s.rows and s.seconds]
         usual = sum(timed) / len(timed) if timed else 1.0
-        worth = np.array([_worth(s, usual) for s in each])
-        worth = np.maximum(worth / worth.mean(), LEAST_SLICE)
-        return np.asarray(worth / worth.sum())
+        worth = [_worth(s, usual) for s in each]
+        least = LEAST_SLICE * sum(worth) / len(worth)
+        sizes = [max(size, least) for size in worth]
+        return [size / sum(sizes) for size in sizes]
 
     def update(self, point: Point, operator: int, rows: int, passed: int, seconds: float) -> None:
         """An operator that was chosen saw so many rows and passed some of them."""
