@@ -21,9 +21,9 @@ Bits = NDArray[np.bool_]
 
 EVALUATION = 5e-6  # seconds per row
 CALL = 30e-6  # seconds per call
-# Seconds that a policy takes to learn from a slice, more if rows were profiled, and to judge
-# attributes by them.
-LEARNING, COLLECTING, JUDGING = 0.5e-3, 0.5e-3, 1.2e-3
+# Seconds that a policy takes to learn from a slice, more if rows were profiled, to judge attributes
+# by them, and for a step of a search.
+LEARNING, COLLECTING, JUDGING, STEP = 0.5e-3, 0.5e-3, 1.2e-3, 0.08e-3
 
 
 @dataclass
@@ -82,6 +82,7 @@ def _charge(learner: Policy, clock: Clock) -> None:
         events = observe(feedback)
         judged = any(event.kind == "profile" for event in events)
         clock.now += LEARNING + COLLECTING * bool(len(feedback.profiled)) + JUDGING * judged
+        clock.now += STEP * learner.effort()
         return events
 
     learner.observe = charged  # type: ignore[method-assign]

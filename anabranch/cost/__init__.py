@@ -1,7 +1,7 @@
 """What an order of operators costs, and what several routes do."""
 
+from anabranch.cost.best_orders import BestOrders
 from anabranch.cost.order import (
-    best_orders,
     conditional_drops,
     greedy_order,
     greedy_orders,
@@ -14,8 +14,8 @@ from anabranch.cost.order import (
 from anabranch.cost.routes import RouteSet, choose_routes, promoted, rank_orders, route_costs
 
 __all__ = [
+    "BestOrders",
     "RouteSet",
-    "best_orders",
     "choose_routes",
     "conditional_drops",
     "greedy_order",

@@ -105,9 +105,7 @@ def greedy_order(bits: Bits, costs: Costs, query: Query) -> tuple[int, ...]:
     return tuple(greedy_orders(bits, costs, query, np.ones((1, len(bits))))[0].tolist())
 
 
-def optimal_order(
-    patterns: Bits, costs: Costs, query: Query, weights: Costs | None = None
-) -> tuple[int, ...]:
+def optimal_order(bits: Bits, costs: Costs, query: Query) -> tuple[int, ...]:
     """The order of least cost (Equation 1) that the guards allow.
 
     Every order is covered, by prefix *sets*: what comes next costs the same however the set before
@@ -119,28 +117,20 @@ def optimal_order(
     (1, 2, 0)
     """
     n = len(query)
-    codes = patterns.astype(np.int64) @ (1 << np.arange(n))
-    rows = np.ones(len(patterns)) if weights is None else weights
+    codes = bits.astype(np.int64) @ (1 << np.arange(n))
     best: dict[int, tuple[float, tuple[int, ...]]] = {0: (0.0, ())}
     # A set's number is above the number of each of its subsets.
     for placed in range(1 << n):
         if placed not in best:
             continue
         cost, order = best[placed]
-        alive = float(rows[(codes & placed) == 0].sum())
+        alive = int(((codes & placed) == 0).sum())
         for i in query.eligible(order):
             longer = (cost + alive * float(costs[i]), (*order, i))
             following = placed | (1 << i)
             if following not in best or longer[0] < best[following][0]:
                 best[following] = longer
     return best[(1 << n) - 1][1]
-
-
-def best_orders(patterns: Bits, costs: Costs, query: Query, weights: Costs) -> NDArray[np.int64]:
-    """The optimal order of few operators, the greedy one of many, for several groups of rows."""
-    if len(query) > FEW_OPERATORS:
-        return greedy_orders(patterns, costs, query, weights)
-    return np.array([optimal_order(patterns, costs, query, each) for each in weights])
 
 
 def uncertain_parts(

@@ -37,6 +37,14 @@ def named(operator: Operator) -> Iterator[None]:
 
 
 @dataclass
+class Memory:
+    """What outlives a fabric, as the learner does: one task's goes on where another's ended."""
+
+    wheels: Wheels = field(default_factory=Wheels)  # of uncertain routes
+    learning: float = 0.0  # processor seconds that the last observe took
+
+
+@dataclass
 class Fabric:
     """Runs a query's predicates over record batches under a policy that learns.
 
@@ -56,6 +64,8 @@ class Fabric:
         Seconds for which this thread had the processor.
     attributes
         Attribute name -> which column of the batch has its values (numbers).
+    memory
+        Of an earlier fabric with the same learner.
 
     Examples
     --------
@@ -78,13 +88,12 @@ class Fabric:
     clock: Callable[[], float] = time.perf_counter
     busy: Callable[[], float] = time.thread_time
     attributes: Mapping[str, int] = field(default_factory=dict)
+    memory: Memory = field(default_factory=Memory)
     ledger: Ledger = field(init=False)
 
     def __post_init__(self) -> None:
         self.ledger = Ledger.empty(len(self.query))
         self.random = np.random.default_rng(self.seed)
-        self.wheels = Wheels()  # of uncertain routes
-        self._learning = 0.0  # seconds that the last observe took
 
     def process(self, columns: Sequence[pa.Array], rows: int) -> Mask:
         """Judge a batch: True where every operator passes the row."""
@@ -119,7 +128,7 @@ class Fabric:
         routed = self.clock()
         trip = _Trip(self, columns, rows, profile, sampling, rusters)
         keep = trip.run()
-        ran = self.clock()
+        ran, idle = self.clock(), self.busy()
         feedback = Feedback(
             rows,
             tuple(trip.calls),
@@ -132,14 +141,15 @@ class Fabric:
             classified.codes,
             routed - begin,
             ran - begin,
-            self._learning,
+            self.memory.learning,
             batch,
             classified.cells,
             classified.routes,
         )
         events = self.learner.observe(feedback)
         end = self.clock()
-        self._learning = end - ran
+        # Learning computes: what others took of the processor meanwhile is not its fault.
+        self.memory.learning = self.busy() - idle
         times = Times(end - begin, trip.converting, routed - begin, end - ran)
         labels, work = _labels(mesh, self.query), _work(mesh, classified, trip)
         self.ledger.update(
@@ -256,7 +266,7 @@ class _Trip:
         self._keep = np.ones(rows, bool)
         self.routes = [(ruster.route, len(ruster.alive)) for ruster in rusters]
         self._agenda = Agenda(
-            fabric.query, profile, sampling.extra, rusters, fabric.wheels, fabric.random
+            fabric.query, profile, sampling.extra, rusters, fabric.memory.wheels, fabric.random
         )
         self.calls: list[Call] = []
         self.visits: list[Visit] = []
@@ -291,7 +301,7 @@ class _Trip:
         fine = passed[ruster.alive]
         if ruster.drawn is not None and len(fine):
             count = len(fine)
-            self._fabric.wheels.update(
+            self._fabric.memory.wheels.update(
                 ruster.drawn, operator, count, int(fine.sum()), count * seconds
             )
         self._keep[ruster.alive[~fine]] = False

@@ -227,6 +227,10 @@ class Policy(ABC):
     def beside(self) -> None:  # noqa: B027  (most policies think fast)
         """Have slow thoughts in a process beside this one, so that no batch waits for them."""
 
+    def effort(self) -> int:
+        """Steps of thought in the last `observe`, for a clock that does not run by itself."""
+        return 0
+
     def close(self) -> None:  # noqa: B027  (most policies start nothing)
         """End what was started beside."""
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from anabranch.kernel import Fabric, Predicate
-from anabranch.kernel.fabric import named
+from anabranch.kernel.fabric import Memory, named
 from anabranch.kernel.predicate import Mask
 from anabranch.model import Mesh, Query
 from anabranch.policies import Policy
@@ -30,7 +30,7 @@ MAX_BATCHES_PER_LEDGER = 64
 # Words of an attribute that are told apart; one with more is hardly a class.
 MOST_WORDS = 200
 
-_learners: OrderedDict[str, Policy] = OrderedDict()
+_learners: OrderedDict[str, tuple[Policy, Memory]] = OrderedDict()
 # Spark's daemon forks its workers before they load this module: each gets its own name.
 WORKER = uuid.uuid4().hex[:8]
 
@@ -49,9 +49,14 @@ class Fused:
     words: int | None = None  # the input that has words now and then
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[pa.Array]:
-        learner = self._learner()
+        learner, memory = self._learner()
         fabric = Fabric(
-            self.query, self.predicates, learner, self._task_seed(), attributes=self.attributes
+            self.query,
+            self.predicates,
+            learner,
+            self._task_seed(),
+            attributes=self.attributes,
+            memory=memory,
         )
         dictionary = Dictionary(self._spelled(), self.words)
         mail = _Mail(self.run, fabric, dictionary)
@@ -75,15 +80,17 @@ class Fused:
         kinds = {a.name: a.kind for a in self.query.attributes}
         return {name: i for name, i in self.attributes.items() if kinds.get(name) == "word"}
 
-    def _learner(self) -> Policy:
-        learner = _learners.pop(self.run, None)
-        if learner is None:
+    def _learner(self) -> tuple[Policy, Memory]:
+        known = _learners.pop(self.run, None)
+        if known is None:
             learner = self.policy.bind(self.query, self.start)
             learner.beside()
-        _learners[self.run] = learner
+            known = learner, Memory()
+        _learners[self.run] = known
         while len(_learners) > MAX_LEARNERS:
-            _learners.popitem(last=False)[1].close()
-        return learner
+            _, (oldest, _) = _learners.popitem(last=False)
+            oldest.close()
+        return known
 
     def _task_seed(self) -> int:
         """Another one for every task, or each micro-batch would profile the same places."""

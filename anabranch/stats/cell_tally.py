@@ -14,7 +14,7 @@ Bits = NDArray[np.bool_]
 # Cells whose places are looked up in a table; more are searched for.
 MOST_DENSE = 100_000
 # Rows of a call that are counted: more would tell no more.
-MOST_TALLIED = 3_000
+MOST_TALLIED = 2_000
 # Rows after which all counts are halved, so that what was long ago counts less, by default.
 MEMORY_ROWS = 60_000
 

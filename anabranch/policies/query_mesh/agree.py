@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from anabranch.cost import best_orders, pattern_costs
+from anabranch.cost import BestOrders, pattern_costs
 from anabranch.model import Mesh, Query, Reason
 from anabranch.policies.base import Floats, Opinion
 from anabranch.policies.query_mesh.optimise import THOROUGH, Task, optimise
@@ -64,7 +64,7 @@ def reasoned(mesh: Mesh, sample: Reservoir, costs: Floats) -> Mesh:
     if mesh.classifier is None or not len(sample):
         return mesh
     everyone = np.ones((1, len(sample)))
-    single = best_orders(sample.bits, costs, mesh.query, everyone)[0].tolist()
+    single = BestOrders(sample.bits, costs, mesh.query).of(everyone)[0].tolist()
     taken, reasons = routes_of(mesh, sample), []
     for place, route in enumerate(mesh.routes):
         bits = sample.bits[taken == place]

@@ -12,18 +12,27 @@ CALMING, LEAST_RATE = 0.5, 0.2
 THOUGHT_ROWS, CHEAP_ROW, MOST_THOUGHT = 10_000, 4e-6, 0.03
 # A hiccup of the machine must not end learning for good.
 LONGEST_THOUGHT = 0.1
+# Share of a batch's time for thought that other learning leaves it, however long that takes.
+LEAST_LEFT = 0.3
+# Seconds that a step of thought is believed to take before one was timed, and the steps that this
+# weighs as much as; how earlier steps fade.
+FIRST_STEP, FIRST_STEPS, FADING = 1e-4, 50, 0.7
+# Share of the time left that steps are planned for: some take longer than others.
+CAUTION = 0.7
 
 
 @dataclass
 class Allowance:
     """Earned by useful work; half of the budget is for sampling, half for learning from it.
 
+    Of that, half is for thought: a search that was dear must not keep rows from being counted.
+
     Parameters
     ----------
     budget
         Share of the useful work that evaluating sampled rows and learning may add.
     duty
-        Share of a batch's time that thinking may add to it.
+        Share of a batch's time that thought, with other learning, may add to it.
 
     Examples
     --------
@@ -33,29 +42,55 @@ class Allowance:
     >>> allowance.earn(useful=1.0, extra=0.012, spent=1.1, row_cost=1e-5)
     >>> round(allowance.rate(rows=1_000, extra=2e-5), 3)
     0.1
+    >>> allowance.pass_by(rows=100, batch=10_000); allowance.steps()  # 15 ms of this batch's 0.1 s
+    150
     """
 
     budget: float
     duty: float
     credit: int = CREDIT_ROWS  # rows that may be sampled before that is earned
     calm: float = 1.0
+    hurried: bool = True  # whether thought may take all its time, whatever other learning takes
     _sampling: float = 0.0  # seconds left for evaluating sampled rows
-    _learning: float = 0.0  # seconds left for learning
-    _thinking: float = 0.0  # seconds left for thought in this batch
-    _step: float = 0.0  # seconds that a step of thought takes
+    _learning: float = 0.0  # seconds left for taking in sampled rows and counting others
+    _thinking: float = 0.0  # seconds left for searches
+    _thought: float = 0.0  # seconds of thought in this batch
+    _besides: float = 0.0  # seconds of other learning in it
+    _rows: int = 0  # of this batch, so far
+    _batch: int = 0  # rows that it has in all
+    _row: float = 0.0  # seconds that a row takes
+    _timed: tuple[float, float] = (FIRST_STEPS * FIRST_STEP, FIRST_STEPS)  # seconds, steps
     _steps: int = 0  # of thought since the last payment
     _advance: float = 0.0  # seconds that learning may be overdrawn by
     _usual: float = 0.0  # seconds that an ordinary slice takes to learn from
+    _intake: float = 0.0  # seconds that sampled and counted rows take beyond that
 
     def earn(self, useful: float, extra: float, spent: float, row_cost: float) -> None:
         """A slice took `spent` seconds; its operators `useful`, and `extra` for sampled rows."""
         half = self.calm * self.budget / 2
         self._sampling += half * useful - extra
-        self._learning += half * spent
+        self._learning += half / 2 * spent
+        self._thinking += half / 2 * spent
         dear = max(row_cost - CHEAP_ROW, 0.0)
         self._advance = min(THOUGHT_ROWS * dear, MOST_THOUGHT)
-        # What was not thought about in a batch is not saved up: no batch is to wait long.
-        self._thinking = min(self._thinking, 0.0) + self.duty * spent
+        self._row = row_cost
+
+    def pass_by(self, rows: int, batch: int) -> None:
+        """Rows of a batch went by. Each has its time for thought, which may be used at once.
+
+        What was not used is not saved up: no batch is to wait long.
+        """
+        if self._rows >= self._batch:  # the one before is over
+            self._rows = 0
+            self._thought = max(self._thought - self._time, 0.0)
+            self._besides = 0.0
+        self._rows, self._batch = self._rows + rows, batch
+
+    @property
+    def _time(self) -> float:
+        """Seconds by which thought may prolong a batch."""
+        whole = self.duty * self._batch * self._row
+        return whole if self.hurried else max(whole - self._besides, LEAST_LEFT * whole)
 
     def pay(self, learning: float, ordinary: bool) -> None:
         """Learning took so long the last time; was there nothing but an ordinary slice?
@@ -63,20 +98,35 @@ class Allowance:
         What comes with every slice cannot be saved, and is not counted.
         """
         if ordinary:
+            self._besides += learning
             self._usual += 0.3 * (learning - self._usual)
             return
         took = min(max(learning - self._usual, 0.0), LONGEST_THOUGHT)
-        self._learning -= took
-        if self._steps:
-            each = took / self._steps
-            self._step = each if self._step == 0 else 0.7 * self._step + 0.3 * each
-            self._thinking -= took
-            self._steps = 0
+        if not self._steps:
+            self._besides += learning
+            self._intake += 0.3 * (took - self._intake)
+            self._learning -= took
+            return
+        intake = min(took, self._intake)
+        self._besides += intake
+        self._learning -= intake
+        self._pay_thought(took - intake)
+
+    def _pay_thought(self, seconds: float) -> None:
+        self._thinking -= seconds
+        self._thought += seconds
+        self._timed = FADING * self._timed[0] + seconds, FADING * self._timed[1] + self._steps
+        self._steps = 0
 
     @property
     def may_learn(self) -> bool:
         """Whether there is time to learn from sampled rows, and to count others."""
         return self._learning > -self._advance
+
+    @property
+    def may_think(self) -> bool:
+        """Whether there is time for another search."""
+        return self._thinking > -self._advance
 
     def rate(self, rows: float, extra: float) -> float:
         """Share of so many rows to sample, each at `extra` seconds."""
@@ -89,6 +139,7 @@ class Allowance:
         """The data is not what it was: sample and learn at once."""
         self.calm = 1.0
         self._sampling, self._learning = max(self._sampling, 0.0), max(self._learning, 0.0)
+        self._thinking = max(self._thinking, 0.0)
         self.credit = CREDIT_ROWS
 
     def bore(self) -> None:
@@ -97,13 +148,12 @@ class Allowance:
         # What was advanced need not be paid back at the lower rate.
         self._sampling, self.credit = 0.0, 0
 
-    def steps(self, at_once: bool) -> int:
-        """Steps of thought that there is time for now; `at_once` to the end, on credit."""
-        if at_once and self._advance:
-            return 1_000_000
-        if self._thinking <= 0:
-            return 0
-        return max(1, int(self._thinking / self._step)) if self._step > 0 else 1
+    def steps(self) -> int:
+        """Steps of thought that there is time for now."""
+        left = self._time - self._thought
+        seconds, steps = self._timed
+        planned = left if self.hurried else CAUTION * left
+        return max(1, int(planned * steps / max(seconds, 1e-9))) if left > 0 else 0
 
     def thought(self, steps: int) -> None:
         """So many steps were taken; what they took is told with the next feedback."""

@@ -1,7 +1,7 @@
 """A brain in a process beside the worker, at low priority, so that no batch waits for it.
 
-The two talk in lines of JSON over pipes. The process ends when its pipe does, which is when the
-worker ends, however it ends.
+The two talk in lines of JSON over pipes. The process ends when its pipe does: when it was asked
+nothing for a while, or when the worker ends, however it ends.
 """
 
 import json
@@ -12,7 +12,7 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import IO, Any
+from typing import IO, Any, ClassVar
 
 from anabranch.model import Query
 from anabranch.policies.query_mesh.brain import Alarm, Brain, Failed, Found, Inside, Reply
@@ -24,6 +24,8 @@ from anabranch.policies.query_mesh.wire import (
     task_from_dict,
     task_to_dict,
 )
+
+Lines = SimpleQueue[str | None]  # None: no more will come
 
 # How low: the process gets a tenth of what a busy worker gets, and all that nobody else wants.
 NICE = 10
@@ -44,20 +46,23 @@ class Beside(Brain):
     # Importing what it needs takes a second or two of a processor: not worth it for short runs.
     patience = 30.0
     searches = True
+    # Seconds after which a process that is asked nothing is let go; the next question starts another.
+    idle: ClassVar[float] = 60.0
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[str] | None = None
-        self._out: SimpleQueue[str | None] = SimpleQueue()
+        self._out: Lines = SimpleQueue()
         self._in: SimpleQueue[str] = SimpleQueue()
         self._query: Query | None = None
+        self._lock = threading.Lock()  # around the process and the lines for it
 
     def watch(self, epoch: int, readings: Sequence[Reading]) -> None:
         told = [[r.route, r.what, r.value] for r in readings]
         self._send({"kind": "watch", "epoch": epoch, "readings": told})
 
-    def search(self, epoch: int, task: Task) -> None:
+    def search(self, ticket: int, task: Task) -> None:
         self._query = task.query
-        self._send({"kind": "search", "epoch": epoch, "task": task_to_dict(task)})
+        self._send({"kind": "search", "ticket": ticket, "task": task_to_dict(task)})
 
     def replies(self) -> list[Reply]:
         told = []
@@ -73,62 +78,75 @@ class Beside(Brain):
                 return Alarm(data["epoch"], Reading(*data["reading"]))
             case "found":
                 assert self._query is not None
-                return Found(data["epoch"], solution_from_dict(data["solution"], self._query))
+                return Found(data["ticket"], solution_from_dict(data["solution"], self._query))
             case _:
-                return Failed(data["epoch"], data["error"])
+                return Failed(data["error"])
 
     def close(self) -> None:
-        if self._process is not None:
+        with self._lock:
+            process = self._process
             self._out.put(None)
+        if process is not None:
             try:
-                self._process.wait(timeout=1)
+                process.wait(timeout=1)
             except subprocess.TimeoutExpired:  # deep in a search that nobody waits for any more
-                self._process.kill()
-                self._process.wait()
+                process.kill()
+                process.wait()
 
     def _send(self, message: dict[str, Any]) -> None:
-        if self._process is None:
-            try:
-                self._start()
-            except OSError as error:  # no processes or memory left: it must not end the task
-                told = {"kind": "failed", "epoch": -1, "error": f"cannot be started: {error}"}
-                self._in.put(json.dumps(told))
-                return
-        self._out.put(json.dumps(message))
+        with self._lock:
+            if self._process is None:
+                try:
+                    self._start()
+                except OSError as error:  # no processes or memory left: it must not end the task
+                    told = {"kind": "failed", "error": f"cannot be started: {error}"}
+                    self._in.put(json.dumps(told))
+                    return
+            self._out.put(json.dumps(message))
 
     def _start(self) -> None:
         package = Path(__file__).absolute().parents[2]  # also inside an archive
-        self._process = subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-c", PROGRAM, str(package)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         )
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
+        self._process, self._out = process, SimpleQueue()
         # A pipe that is full must not hold up the worker, so each direction has a thread.
-        for work, pipe in ((self._write, self._process.stdin), (self._read, self._process.stdout)):
-            threading.Thread(target=work, args=(pipe,), daemon=True).start()
+        for work, told in ((self._write, (process, self._out)), (self._read, (process,))):
+            threading.Thread(target=work, args=told, daemon=True).start()
 
-    def _write(self, pipe: IO[str]) -> None:
-        while (line := self._out.get()) is not None:
+    def _write(self, process: subprocess.Popen[str], lines: Lines) -> None:
+        assert process.stdin is not None
+        while (line := self._next(lines)) is not None:
             try:
-                pipe.write(line + "\n")
-                pipe.flush()
+                process.stdin.write(line + "\n")
+                process.stdin.flush()
             except OSError:
                 return  # the process is gone, which the reader reports
-        pipe.close()
+        process.stdin.close()
 
-    def _read(self, pipe: IO[str]) -> None:
-        for line in pipe:
+    def _next(self, lines: Lines) -> str | None:
+        """What is to be written; None when the process is to end."""
+        try:
+            return lines.get(timeout=self.idle)
+        except Empty:
+            with self._lock:
+                if not lines.empty():
+                    return lines.get()
+                self._process = None
+            return None
+
+    def _read(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
             self._in.put(line)
-        process = self._process
-        assert process is not None
         code = process.wait()
         if code:
             error = f"the process beside ended with exit code {code}"
-            self._in.put(json.dumps({"kind": "failed", "epoch": -1, "error": error}))
+            self._in.put(json.dumps({"kind": "failed", "error": error}))
 
 
 def serve() -> None:
@@ -145,15 +163,14 @@ def serve() -> None:
 
 
 def _answer(brain: Inside, message: dict[str, Any]) -> list[dict[str, Any]]:
-    epoch = message["epoch"]
     try:
         if message["kind"] == "watch":
-            brain.watch(epoch, [Reading(*told) for told in message["readings"]])
+            brain.watch(message["epoch"], [Reading(*told) for told in message["readings"]])
         else:
-            brain.search(epoch, task_from_dict(message["task"]))
+            brain.search(message["ticket"], task_from_dict(message["task"]))
         return [_told(reply) for reply in brain.replies()]
     except Exception as error:
-        return [{"kind": "failed", "epoch": epoch, "error": f"{type(error).__name__}: {error}"}]
+        return [{"kind": "failed", "error": f"{type(error).__name__}: {error}"}]
 
 
 def _told(reply: Reply) -> dict[str, Any]:
@@ -161,4 +178,4 @@ def _told(reply: Reply) -> dict[str, Any]:
         reading = [reply.reading.route, reply.reading.what, reply.reading.value]
         return {"kind": "alarm", "epoch": reply.epoch, "reading": reading}
     assert isinstance(reply, Found)
-    return {"kind": "found", "epoch": reply.epoch, "solution": solution_to_dict(reply.solution)}
+    return {"kind": "found", "ticket": reply.ticket, "solution": solution_to_dict(reply.solution)}

@@ -26,9 +26,9 @@ class Alarm:
 
 @dataclass(frozen=True)
 class Found:
-    """A thorough search is over."""
+    """The thorough search of that ticket is over."""
 
-    epoch: int
+    ticket: int
     solution: Solution
 
 
@@ -36,7 +36,6 @@ class Found:
 class Failed:
     """There is no help to be had, and why."""
 
-    epoch: int
     error: str
 
 
@@ -56,7 +55,7 @@ class Brain(ABC):
         """Look at readings of the mesh of an epoch; a new epoch begins with new detectors."""
 
     @abstractmethod
-    def search(self, epoch: int, task: Task) -> None:
+    def search(self, ticket: int, task: Task) -> None:
         """Search for a better mesh."""
 
     @abstractmethod
@@ -80,8 +79,8 @@ class Inside(Brain):
             self._epoch, self._detectors = epoch, Detectors()
         self._replies += [Alarm(epoch, reading) for reading in self._detectors.update(readings)]
 
-    def search(self, epoch: int, task: Task) -> None:
-        self._replies.append(Found(epoch, solve(task)))
+    def search(self, ticket: int, task: Task) -> None:
+        self._replies.append(Found(ticket, solve(task)))
 
     def replies(self) -> list[Reply]:
         told = list(self._replies)
@@ -95,7 +94,7 @@ class Nobody(Brain):
     def watch(self, epoch: int, readings: Sequence[Reading]) -> None:
         pass
 
-    def search(self, epoch: int, task: Task) -> None:
+    def search(self, ticket: int, task: Task) -> None:
         pass
 
     def replies(self) -> list[Reply]:

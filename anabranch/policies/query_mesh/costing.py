@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.cost import best_orders, pattern_costs
+from anabranch.cost import BestOrders
 from anabranch.model import Query
 from anabranch.policies.query_mesh.lattice import Configuration, Subset
 from anabranch.policies.query_mesh.training import Training
@@ -66,13 +66,12 @@ class Costing:
         return self._known[members]
 
     def _cost(self, members: Subset) -> Costed:
-        patterns, folds = self.training.patterns, self.training.folds(members)
+        folds = self.training.folds(members)
         weights = folds.sum(axis=0)
         held_out = len(folds) > 1 and bool(folds.sum(axis=1).all())
         groups = np.concatenate([weights[None], weights - folds]) if held_out else weights[None]
-        orders = best_orders(patterns, self.costs, self.query, groups)
-        route = tuple(orders[0].tolist())
-        each = [pattern_costs(patterns, self.costs, order) for order in orders.tolist()]
+        orders = [tuple(order) for order in self._best.of(groups).tolist()]
+        route, each = orders[0], [self._best.costs_of(order) for order in orders]
         tested = folds if held_out else weights[None]
         cost = sum(float(w @ c) for w, c in zip(tested, each[-len(tested) :], strict=True))
         cost += self._doubt(weights, each[0], route)
@@ -83,7 +82,7 @@ class Costing:
         """Standard errors of what the subset's own route saves over the route for all."""
         if not self.doubt or route == self.common:
             return 0.0
-        saved = pattern_costs(self.training.patterns, self.costs, self.common) - own
+        saved = self._best.costs_of(self.common) - own
         mean = float(weights @ saved) / float(weights.sum())
         return self.doubt * float(np.sqrt(weights @ (saved - mean) ** 2))
 
@@ -91,8 +90,11 @@ class Costing:
     def common(self) -> tuple[int, ...]:
         """The best route for all rows."""
         weights = self.training.counts.sum(axis=(0, 1))[None]
-        orders = best_orders(self.training.patterns, self.costs, self.query, weights)
-        return tuple(orders[0].tolist())
+        return tuple(self._best.of(weights)[0].tolist())
+
+    @cached_property
+    def _best(self) -> BestOrders:
+        return BestOrders(self.training.patterns, self.costs, self.query)
 
     def total(self, config: Configuration) -> float:
         """Seconds per row."""

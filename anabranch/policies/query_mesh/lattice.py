@@ -90,7 +90,8 @@ def random_neighbour(config: Configuration, random: np.random.Generator) -> Conf
     subsets = sorted(config, key=min)
     divisible = [subset for subset in subsets if len(subset) > 1]
     if len(subsets) > 1 and (not divisible or random.random() < 0.5):
-        one, two = (subsets[i] for i in random.choice(len(subsets), 2, replace=False))
+        one = subsets.pop(random.integers(len(subsets)))
+        two = subsets[random.integers(len(subsets))]
         return config - {one, two} | {one | two}
     if not divisible:
         return None

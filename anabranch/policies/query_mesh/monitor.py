@@ -12,8 +12,9 @@ Floats = NDArray[np.float64]
 
 # Rows of a route that make a reading, and rows that an operator must have met for one of its own.
 CHUNK_ROWS, LEAST_MET = 1_000, 100
-# A share is taken to spread at least as one this far from 0 and 1 would.
-LEAST_SHARE = 0.02
+# A share is taken to spread at least as one this far from 0 and 1 would, and a cost by at least this
+# share of it: a first chunk whose rows all end alike says little of the next.
+LEAST_SHARE, LEAST_SPREAD = 0.02, 0.15
 COST = "cost"
 # The number of no route: a reading of all rows.
 ALL = -1
@@ -108,7 +109,8 @@ class Monitor:
         reached = np.append(chunk.met[order], 0.0)
         ended = np.maximum(reached[:-1] - reached[1:], 0.0)
         costs = np.cumsum(self.costs[order])
-        return float(np.sqrt(ended @ (costs - cost) ** 2 / max(ended.sum(), 1.0)))
+        spread = float(np.sqrt(ended @ (costs - cost) ** 2 / max(ended.sum(), 1.0)))
+        return max(spread, LEAST_SPREAD * cost)
 
     def _scaled(self, route: int, what: str, value: float, spread: float, rows: float) -> Reading:
         # The first chunk sets the scale: a spread that moves must not hide a value that moves.

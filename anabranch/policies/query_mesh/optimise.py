@@ -37,6 +37,9 @@ ROWS_PER_CELL = 8
 FOLDS = 2
 # Standard errors by which a route of its own must be better for a subset.
 DOUBT = 4.0
+# Moves of a search that a step of what comes before it takes as long as, besides one for each
+# attribute.
+HEAVY = 4
 
 
 @dataclass(frozen=True)
@@ -118,14 +121,17 @@ class Thought:
     def __init__(self, task: Task, register: Register | None = None) -> None:
         self._task, self._register = task, register
         self._steps = self._think()
+        self._weight = HEAVY + len(task.query.attributes)
         self.solution: Solution | None = None
 
-    def step(self) -> None:
-        """Think a little further."""
+    def step(self) -> int:
+        """Think a little further; about how many moves of a search that took as long as."""
+        weight = self._weight
         try:
             next(self._steps)
         except StopIteration as end:
             self.solution = end.value
+        return weight
 
     def _think(self) -> Generator[None, None, Solution]:
         task = self._task
@@ -145,6 +151,7 @@ class Thought:
         search = SEARCHES[settings.search](
             costing, settings.start, settings.stop, settings.seed, warm=warm
         )
+        self._weight = 1
         while not search.done:
             search.step()
             yield
@@ -165,7 +172,7 @@ class Thought:
             theirs, mine = np.flatnonzero(half != part), np.flatnonzero(half == part)
             thought = Thought(replace(task, sample=task.sample.part(theirs), check=False))
             while thought.solution is None:
-                thought.step()
+                self._weight = thought.step()
                 yield
             others[mine] = row_costs(thought.solution.mesh, task.sample.part(mine), task.costs)
         return float(others.sum() / max(own.sum(), 1e-300)) - 1

@@ -137,6 +137,7 @@ class QueryMesh(Policy):
         self._since = 0  # the last alarm
         self._bore_at = CALM_ROWS
         self._learned_something = False  # in the last slice
+        self._wants_thorough = False  # search of the complete sample
         self._saved = 0.0  # seconds per row by which the mesh is better than one route
         self._rows = 0
 
@@ -168,6 +169,9 @@ class QueryMesh(Policy):
     def agree(self, query: Query, opinions: Sequence[Opinion], search: bool = True) -> Mesh | None:
         agreed = agree(query, opinions, self.seed, search, self.tolerance)
         return agreed.alike(self.window) if agreed else None
+
+    def effort(self) -> int:
+        return self._thinking.steps
 
     def sampling(self) -> Sampling:
         told = self._sampling()
@@ -202,6 +206,8 @@ class QueryMesh(Policy):
         if not feedback.rows or len(self.query) < 2:
             return ()
         self._rows += feedback.rows
+        self._thinking.steps = 0
+        self._allowance.pass_by(feedback.rows, feedback.batch)
         self._allowance.pay(feedback.learning, not self._learned_something)
         self._learned_something = len(feedback.profiled) > 0
         self._tally(feedback)
@@ -256,6 +262,7 @@ class QueryMesh(Policy):
         self._allowance.alarm()
         self._evidence.begin_again()
         self._thinking.forget()
+        self._wants_thorough = False
 
     # A mesh is looked for -------------------------------------------------------------------
 
@@ -263,21 +270,24 @@ class QueryMesh(Policy):
         """Is there a better mesh? The cheapest ways to find one come first."""
         if self._rows >= self._bore_at:
             self._bore()
-        if not self._thinking.busy:
-            self._refine()
+        self._refine()
         mending = self._rows < self._since + REPAIR_ROWS and self._tuning.refinement is not None
         if self._contest.trial is not None or mending:
             return
         if solution := self._watcher.solution():
             self._consider(solution)
             return
-        if not self._thinking.busy and self._evidence.is_due(self._knows_nothing):
+        if self._wants_thorough and self._watcher.may_ask:
+            self._wants_thorough = False
+            self._watcher.ask(self._task(thorough=True))
+        due = not self._thinking.busy and self._evidence.is_due(self._knows_nothing)
+        if due and self._allowance.may_think:
             self._evidence.looked()
             self._thinking.begin(self._task(), self._evidence.register)
         if self._thinking.busy:
             self._learned_something = True
-            first = self._thinking.done < len(EARLY) and not self._since
-            if found := self._thinking.go_on(self._allowance, at_once=first):
+            self._allowance.hurried = self._mesh is None and not self._since
+            if found := self._thinking.go_on(self._allowance):
                 self._conclude(found)
 
     def _conclude(self, solution: Solution) -> None:
@@ -285,11 +295,12 @@ class QueryMesh(Policy):
         if solution.gap > STABLE:
             self._evidence.grow()
         self._consider(solution)
-        if not self._evidence.eager and not self._knows_nothing:
-            self._watcher.ask(self._task(thorough=True))
+        self._wants_thorough = not self._evidence.eager and not self._knows_nothing
 
     def _task(self, thorough: bool = False) -> Task:
-        stop = Stop(iterations=self.iterations)
+        # A first mesh need not be the best: it is mended by what all rows tell.
+        first = self._thinking.done < len(EARLY)
+        stop = Stop(iterations=1 if first else self.iterations)
         settings = Settings(
             self.condensed, self.search, self.start, stop, self.seed, self.tolerance
         )
@@ -379,6 +390,8 @@ class QueryMesh(Policy):
         else:
             if proposal.refinement is self._tuning.refinement:
                 self._tuning.in_vain(self._rows)
+            elif self._mesh is None:
+                self._count_by(proposal)
             kind = "revert"
         return (verdict.told(kind, self._rows, before, self.learned().routes[0].order),)
 
@@ -392,9 +405,12 @@ class QueryMesh(Policy):
         """One route for all rows is better again."""
         self._mesh = None
         self._begin_again()
-        # What told rows apart may do so again: they are counted by it for a while.
+        proposal.refinement.clear()
+        self._count_by(proposal, again=True)
+
+    def _count_by(self, proposal: Proposal, again: bool = False) -> None:
+        """What tells rows apart may do so by other routes: rows are counted by it for a while."""
         celled = proposal.mesh.celled
         assert celled is not None
-        proposal.refinement.clear()
         proposal.refinement.mesh = replace(self._single.plan(), classifier=celled.labelled({}))
-        self._tuning.scout(proposal.refinement, self._rows, again=True)
+        self._tuning.scout(proposal.refinement, self._rows, again)

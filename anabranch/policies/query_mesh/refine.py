@@ -72,13 +72,16 @@ class Refinement:
 
     def update(self, feedback: Feedback) -> None:
         """Rows went by under a plan with the mesh's classifier."""
-        if not len(feedback.cells):
+        cells = feedback.cells
+        if not len(cells):
             return
-        # By lot: in turns, the two plans of a trial would have a half each.
-        tally = self._halves[int(self._random.integers(2))]
-        tally.count(feedback.cells)
-        for visit in feedback.visits:
-            tally.update(visit.operator, feedback.cells[visit.rows], visit.passed)
+        # Row by row, by lot: of few slices one half could have all, and rows may come in turns.
+        second = self._random.integers(0, 2, len(cells), np.uint8).astype(bool)
+        for tally, mine in zip(self._halves, (~second, second), strict=True):
+            tally.count(cells[mine])
+            for visit in feedback.visits:
+                own = mine[visit.rows]
+                tally.update(visit.operator, cells[visit.rows[own]], visit.passed[own])
 
     def repaired(self, costs: Floats, overhead: float) -> tuple[str, Mesh, float]:
         """The cheapest repair that is nearly as good as the best, and the share that it saves."""
@@ -100,24 +103,29 @@ class Refinement:
 
     def _view(self, tally: CellTally, costs: Floats, overhead: float) -> "_View":
         assert self.mesh.celled is not None
-        known = len(tally.known)
         return _View(
             self.mesh.query,
-            tally.get(PRIOR_ROWS)[:known],
-            tally.rows[:known],
+            tally.get(PRIOR_ROWS),
+            tally.rows,
             costs,
             overhead,
             np.array([route.indexes for route in self.mesh.routes]),
-            self.mesh.celled.routes_of(tally.known),
+            np.append(self.mesh.celled.routes_of(tally.known), 0),  # cells not known take the first
         )
 
     def _with(self, orders: Rows, labels: Rows) -> Mesh:
-        """The mesh with these routes, those that no cell takes left out, the main one first."""
+        """The mesh with these routes, those that no cell takes left out.
+
+        The first is the route of cells that are not known, or if there are none the main one.
+        """
         counted = self._halves[0].rows + self._halves[1].rows
-        rows = np.bincount(labels, counted[: len(labels)], len(orders))
+        rows = np.bincount(labels, counted, len(orders))
+        if counted[-1]:
+            rows[labels[-1]] = np.inf
+        labels = labels[:-1]
         routes: dict[tuple[int, ...], int] = {}
         for r in np.argsort(-rows, kind="stable").tolist():
-            if (labels == r).any():
+            if (labels == r).any() or rows[r] == np.inf:
                 routes.setdefault(tuple(orders[r].tolist()), len(routes))
         places = [routes[tuple(orders[r].tolist())] for r in labels]
         known = self._halves[0].known

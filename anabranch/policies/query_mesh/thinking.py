@@ -13,6 +13,7 @@ class Thinking:
 
     done: int = 0  # searches that came to their end
     trace: tuple[tuple[int, float], ...] = ()  # of the last one
+    steps: int = 0  # taken by the last call
     _thought: Thought | None = None
 
     @property
@@ -26,15 +27,15 @@ class Thinking:
         """What was thought about no longer holds."""
         self._thought = None
 
-    def go_on(self, allowance: Allowance, at_once: bool) -> Solution | None:
+    def go_on(self, allowance: Allowance) -> Solution | None:
         """As far as there is time; what was found, at the end."""
         thought = self._thought
         assert thought is not None
-        steps, taken = allowance.steps(at_once), 0
+        steps, taken = allowance.steps(), 0
         while taken < steps and thought.solution is None:
-            thought.step()
-            taken += 1
+            taken += thought.step()
         allowance.thought(taken)
+        self.steps = taken
         if thought.solution is not None:
             self._thought, self.trace = None, thought.solution.trace
             self.done += 1

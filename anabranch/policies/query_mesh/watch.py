@@ -20,12 +20,14 @@ PATIENT = 5
 class Watcher:
     """Readings of the plan in force go to the brain, its alarms and meshes come back.
 
-    Every plan is an epoch: what the brain says of an earlier one is not heard.
+    Every plan is an epoch: what the brain says of an earlier one is not heard. A search outlives
+    plans, but not an alarm.
     """
 
     brain: Brain = field(default_factory=Inside)
     _failure: str = ""  # why there is no help
     _epoch: int = 0
+    _ticket: int = 0  # of the search that is wanted
     _seconds: float = 0.0
     _quiet_until: int = 0
     _monitor: Monitor | None = None
@@ -57,7 +59,7 @@ class Watcher:
                     self._failure, self.brain = reply.error, Nobody()
                 case Alarm() if reply.epoch == self._epoch and row >= self._quiet_until:
                     self._alarm = reply
-                case Found() if reply.epoch == self._epoch:
+                case Found() if reply.ticket == self._ticket:
                     self._solution = reply.solution
 
     def alarm(self, row: int) -> Alarm | None:
@@ -66,6 +68,7 @@ class Watcher:
         if alarm is not None:
             self._quiet_until = row + QUIET_ROWS
             self._monitor = None
+            self._ticket += 1
         return alarm
 
     def failed(self) -> str:
@@ -73,10 +76,15 @@ class Watcher:
         failure, self._failure = self._failure, ""
         return failure
 
+    @property
+    def may_ask(self) -> bool:
+        """Whether a thorough search would be made, and hold up no batch."""
+        return self.brain.searches and self._seconds >= self.brain.patience
+
     def ask(self, task: Task) -> None:
-        """Have a thorough search made, if that does not hold up batches."""
-        if self.brain.searches and self._seconds >= self.brain.patience:
-            self.brain.search(self._epoch, task)
+        """Have a thorough search made."""
+        self._ticket += 1
+        self.brain.search(self._ticket, task)
 
     def solution(self) -> Solution | None:
         """What a thorough search found, once."""

@@ -76,6 +76,25 @@ def test_it_ends_with_its_pipe():
     assert brain._process.wait(timeout=60) == 0
 
 
+def test_a_process_that_is_asked_nothing_ends_and_another_is_started(monkeypatch):
+    monkeypatch.setattr(Beside, "idle", 0.2)
+    brain = Beside()
+    brain.watch(0, CALM)
+    first = brain._process
+    assert first.wait(timeout=60) == 0
+    assert brain._process is None
+    assert brain.replies() == []  # that is no failure
+    ask(brain)
+    second = brain._process
+    try:
+        found, alarm = wait(brain, 2)
+    finally:
+        brain.close()
+    assert isinstance(found, Found)
+    assert isinstance(alarm, Alarm)
+    assert second.wait(timeout=60) == 0
+
+
 def test_a_process_that_cannot_work_says_why(monkeypatch):
     monkeypatch.setattr(beside, "PROGRAM", "import no_such_library")
     brain = Beside()
@@ -89,7 +108,7 @@ def test_an_error_inside_is_an_answer():
     brain = Inside()
     with pytest.raises(ValueError, match="reshape"):
         brain.search(0, task_from_dict({**task_to_dict(task()), "sample": broken()}))
-    told = beside._answer(brain, {"kind": "search", "epoch": 3, "task": {}})
+    told = beside._answer(brain, {"kind": "search", "ticket": 3, "task": {}})
     assert told[0]["kind"] == "failed"
     assert "KeyError" in told[0]["error"]
 

@@ -189,7 +189,7 @@ def test_parameters_are_checked(arguments, message):
     ids=str,
 )
 def test_every_search_and_start_finds_the_classes(policy):
-    stream = xor(60_000)
+    stream = xor(200_000)
     drops = stream.drops()
     assert run(policy, stream, drops).evaluations < 1.15 * stream.oracle(drops)
 
