@@ -43,7 +43,7 @@ class BestOrders:
         if len(self.query) > FEW_OPERATORS:
             return greedy_orders(self.patterns, self.costs, self.query, weights)
         orders, table = self._all
-        return orders[(table @ weights.T).argmin(axis=0)]
+        return np.asarray(orders[(table @ weights.T).argmin(axis=0)])
 
     def costs_of(self, order: Sequence[int]) -> Costs:
         """Seconds that an order takes for a row of each pattern."""

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import IO, Any, ClassVar
+from typing import Any, ClassVar
 
 from anabranch.model import Query
 from anabranch.policies.query_mesh.brain import Alarm, Brain, Failed, Found, Inside, Reply
@@ -46,7 +46,7 @@ class Beside(Brain):
     # Importing what it needs takes a second or two of a processor: not worth it for short runs.
     patience = 30.0
     searches = True
-    # Seconds after which a process that is asked nothing is let go; the next question starts another.
+    # Seconds without a question after which the process is let go; the next one starts another.
     idle: ClassVar[float] = 60.0
 
     def __init__(self) -> None:

@@ -12,8 +12,8 @@ Floats = NDArray[np.float64]
 
 # Rows of a route that make a reading, and rows that an operator must have met for one of its own.
 CHUNK_ROWS, LEAST_MET = 1_000, 100
-# A share is taken to spread at least as one this far from 0 and 1 would, and a cost by at least this
-# share of it: a first chunk whose rows all end alike says little of the next.
+# A share is taken to spread at least as one this far from 0 and 1 would, and a cost by at least
+# this share of it: a first chunk whose rows all end alike says little of the next.
 LEAST_SHARE, LEAST_SPREAD = 0.02, 0.15
 COST = "cost"
 # The number of no route: a reading of all rows.

@@ -3,17 +3,33 @@
 import sys
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from anabranch.bench.replay import replay
 from anabranch.data.mesh_streams import xor
-from anabranch.kernel import Ledger
-from anabranch.model import Cells, InputError, Mesh, Operator, Query, Route, Tree, Windowed
-from anabranch.policies import AGreedy, Eddy, QueryMesh
+from anabranch.kernel import ArrowPredicate, Fabric, Ledger
+from anabranch.kernel.fabric import Memory
+from anabranch.model import (
+    Attribute,
+    Cells,
+    HashPartition,
+    InputError,
+    Mesh,
+    Operator,
+    Query,
+    Route,
+    Tree,
+    Windowed,
+)
+from anabranch.policies import AGreedy, Eddy, Feedback, Fixed, QueryMesh, Visit
 from anabranch.policies.query_mesh.beside import Beside
-from anabranch.policies.query_mesh.brain import Failed, Nobody
+from anabranch.policies.query_mesh.brain import Failed, Found, Nobody
+from anabranch.policies.query_mesh.detect import Detectors
 from anabranch.policies.query_mesh.induce import Column, induce
-from anabranch.policies.query_mesh.monitor import Reading
+from anabranch.policies.query_mesh.monitor import Monitor, Reading
+from anabranch.policies.query_mesh.refine import Refinement
+from anabranch.policies.query_mesh.treed import solve
 from anabranch.policies.query_mesh.watch import Watcher
 from anabranch.spark.collector import Collector
 from anabranch.spark.pilot import agreed
@@ -142,3 +158,90 @@ def test_a_sample_of_many_rows_outweighs_one_of_few():
     assert 990 <= len(both) <= 1_020
     assert both.values.mean() < 0.02
     assert large.merge(Reservoir(1, 1, 4_000)).values.mean() == 0.0
+
+
+NOBODY = np.zeros((0, 2), bool)  # no row was profiled
+
+
+def test_a_route_where_all_rows_ended_alike_raises_no_alarm():
+    """One row in 2,000 gets past the first operator: none of the first thousand did."""
+    query = Query((Operator("a"), Operator("b")))
+    monitor = Monitor(Mesh.single(query, ("a", "b")), np.array([5e-6, 5e-6]))
+    detectors, alarms = Detectors(), []
+    for chunk in range(40):
+        passed = np.zeros(1_000, bool)
+        passed[0] = chunk % 2 == 1
+        visits = (Visit(0, np.arange(1_000), passed), Visit(1, np.flatnonzero(passed), passed[:1]))
+        alarms += detectors.update(monitor.update(Feedback(1_000, (), NOBODY, visits=visits)))
+    assert alarms == []
+
+
+def test_what_a_task_learned_of_lots_and_of_its_time_is_not_lost_with_its_fabric():
+    """One operator drops all rows: tasks of one batch each find it soon."""
+    query = Query((Operator("a"), Operator("b")))
+    learner = Fixed().bind(query, Mesh(query, (Route(query, ("a", "b"), ((0, 2),)),)))
+    memory, evaluated, seconds = Memory(), 0, iter(range(1_000_000))
+    columns = [pa.array([True] * 200), pa.array([False] * 200)]
+    for task in range(40):
+        predicates = [(ArrowPredicate(lambda passed: passed), [j]) for j in range(2)]
+        fabric = Fabric(query, predicates, learner, task, busy=lambda: next(seconds), memory=memory)
+        fabric.process(columns, 200)
+        evaluated += fabric.take_ledger().operators[0].evaluated if task >= 20 else 0
+        assert memory.learning > 0
+    assert evaluated < 0.25 * 20 * 200
+
+
+class Slow(Nobody):
+    """Searches, once it is worth it."""
+
+    patience, searches = 1.0, True
+
+    def __init__(self):
+        self.asked = []
+
+    def search(self, ticket, task):
+        self.asked.append((ticket, task))
+
+    def replies(self):
+        return [Found(ticket, solve(task)) for ticket, task in self.asked[-1:]]
+
+
+def test_a_thorough_search_waits_until_it_is_worth_it_and_its_mesh_is_looked_at(monkeypatch):
+    stream, brain, found = xor(300_000), Slow(), []
+    begin, consider = QueryMesh.begin, QueryMesh._consider
+
+    def begin_slowly(self, start):
+        begin(self, start)
+        self._watcher.brain = brain
+
+    def look(self, solution):
+        found.append(solution.mesh)
+        consider(self, solution)
+
+    monkeypatch.setattr(QueryMesh, "begin", begin_slowly)
+    monkeypatch.setattr(QueryMesh, "_consider", look)
+    monkeypatch.setattr("anabranch.policies.query_mesh.policy.STABLE", 1.0)
+    policy = QueryMesh(sample=300)
+    replay(policy, stream.drops(), stream.attributes, stream.columns(), workers=1)
+    [(_, task)] = brain.asked
+    assert len(task.sample) >= 300
+    assert task.settings.condensed == 100
+    assert solve(task).mesh in found
+
+
+def test_rows_of_cells_that_are_not_known_have_the_first_route():
+    """A plan with more cells than are listed: those that take the main route are not in it."""
+    query = Query((Operator("a"), Operator("b")), (Attribute("x"),))
+    many = HashPartition("x", buckets=300)
+    routes = (Route.of(query, (0, 1)), Route.of(query, (1, 0)))
+    mesh = Mesh(query, routes, {}, Cells((many,), ((7, 1),)))
+    refinement = Refinement.blank(mesh)
+    cells = np.array([7] * 300 + [8] * 700)  # a drops all of the known cell, b all of the others
+    rows = np.arange(1_000)
+    for _ in range(20):
+        visits = (Visit(0, rows, cells == 8), Visit(1, rows, cells == 7))
+        refinement.update(Feedback(1_000, (), NOBODY, visits=visits, cells=cells))
+    _, mended, gain = refinement.repaired(np.full(2, 5e-6), 0.0)
+    assert gain > 0.3
+    assert mended.routes[0].indexes == (1, 0)
+    assert mended.classifier.routes_of([7, 8]).tolist() == [1, 0]
