@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from math import isfinite
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,20 +22,30 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 NULL = -sys.float_info.max
+# The number of all words that are too long to be a class.
+LONG_WORD = -1.0
 # NULL, NaN and the two infinities have partitions of their own, behind the others.
 SPECIAL = 4
 # Borders up to which comparing with all of them beats a binary search.
 MOST_COMPARED = 64
+MOST_BUCKETS = 1_000_000
 # A multiplier whose bits are well mixed (the golden ratio in 64 bits), as in Fibonacci hashing.
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
+Kind = Literal["number", "word", "date", "time"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+
 @dataclass(frozen=True)
 class Attribute:
-    """A column that rows may be told apart by: its (dotted) name, and numbers or words."""
+    """A column that rows may be told apart by: its (dotted) name, and what its numbers stand for.
+
+    A date is the days since 1970, a time the microseconds.
+    """
 
     name: str
-    kind: Literal["number", "word"] = "number"
+    kind: Kind = "number"
 
 
 @dataclass(frozen=True)
@@ -123,8 +133,10 @@ class HashPartition(SinglePartition):
     buckets: int = 24
 
     def __post_init__(self) -> None:
-        if self.buckets < 1:
-            raise InputError(f"a hash partition has at least 1 bucket, got {self.buckets}")
+        if not 1 <= self.buckets <= MOST_BUCKETS:
+            raise InputError(
+                f"a hash partition has from 1 to {MOST_BUCKETS:,} buckets, got {self.buckets}"
+            )
 
     @property
     def regular(self) -> int:

@@ -6,16 +6,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from anabranch.model.attribute import KINDS, Attribute
 from anabranch.model.classifier import Celled, Cells, Classifier
 from anabranch.model.errors import InputError, PlanError
 from anabranch.model.operator import Operator
 from anabranch.model.query import Query
 from anabranch.model.reading import classifier_from
 from anabranch.model.route import Route
+from anabranch.model.telling import Telling
 from anabranch.model.tree import Tree
 from anabranch.model.windowed import Windowed
 
 FORMAT = "anabranch-plan/1"
+# What reading a plan that is none of ours may raise.
+DAMAGES = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 
 
 @dataclass(frozen=True)
@@ -43,9 +47,10 @@ class Reason:
     def from_dict(cls, query: Query, data: Mapping[str, Any]) -> "Reason":
         passed = {str(name): float(share) for name, share in data["passed"].items()}
         for name, share in passed.items():
-            query.index(name)
             if not 0 <= share <= 1:
                 raise ValueError(f"{name} passes a share of {share}")
+        if set(passed) != set(query.names):
+            raise ValueError("a reason tells what every operator passes")
         return cls(float(data["share"]), float(data["cost"]), float(data["alone"]), passed)
 
 
@@ -97,9 +102,11 @@ class Mesh:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data, ready for JSON."""
+        needed = self.classifier.attributes if self.classifier else ()
         return {
             "format": FORMAT,
             "operators": [operator.identity() for operator in self.query.operators],
+            "attributes": {a.name: a.kind for a in self.query.attributes if a.name in needed},
             "routes": [route.to_list() for route in self.routes],
             "figures": {name: dict(values) for name, values in self.figures.items()},
             "classifier": self.classifier.to_dict() if self.classifier else None,
@@ -123,10 +130,10 @@ class Mesh:
 
     def alike(self, window: int | None) -> "Mesh":
         """The plan where the first row of a window speaks for all; None: each for itself."""
-        told = self.celled
-        if window is None or told is None or isinstance(told, Windowed):
+        told = self.celled.each_row if self.celled else None
+        if not isinstance(told, Celled):
             return self
-        return replace(self, classifier=Windowed(told, window))
+        return replace(self, classifier=told if window is None else Windowed(told, window))
 
     def worded(self, words: Mapping[str, Mapping[float, str]]) -> "Mesh":
         """The plan with what numbers stand for, where that is known."""
@@ -144,7 +151,12 @@ class Mesh:
         tree = self.classifier.each_row if self.classifier else None
         if not isinstance(tree, Tree):
             return []
-        return tree.rules([str(route) for route in self.routes], self.words)
+        return tree.rules([str(route) for route in self.routes], self.tell)
+
+    @property
+    def tell(self) -> Telling:
+        """How values of attributes are written."""
+        return Telling(self.words, {a.name: a.kind for a in self.query.attributes})
 
     @classmethod
     def from_dict(cls, data: Any) -> "Mesh":
@@ -156,7 +168,7 @@ class Mesh:
                 Operator(str(o["name"]), tuple(map(str, o["columns"])), tuple(map(str, o["after"])))
                 for o in data["operators"]
             )
-            query = Query(operators)
+            query = Query(operators, tuple(map(_attribute, data.get("attributes", {}).items())))
             routes = tuple(Route.from_list(query, steps) for steps in data["routes"])
             told = data.get("classifier")
             classifier = classifier_from(told) if told is not None else None
@@ -169,7 +181,7 @@ class Mesh:
             figures = _figures(query, data["figures"])
             reasons = tuple(Reason.from_dict(query, told) for told in data.get("reasons", ()))
             return cls(query, routes, figures, classifier, words, reasons)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except DAMAGES as error:
             raise PlanError(f"damaged plan: {type(error).__name__}: {error}") from error
 
     def save(self, path: str | Path) -> None:
@@ -178,33 +190,50 @@ class Mesh:
 
     def check(self, query: Query) -> "Mesh":
         """This plan bound to `query`, or a `PlanError` that lists the differences."""
-        mine = {o.name: o.identity() for o in self.query.operators}
-        theirs = {o.name: o.identity() for o in query.operators}
-        lines = [f'"{name}" is only in the plan' for name in mine if name not in theirs]
-        lines += [f'"{name}" is only in the query' for name in theirs if name not in mine]
-        lines += [
-            f'"{name}" has {key} {mine[name][key]} in the plan and {theirs[name][key]} in the query'
-            for name in mine
-            if name in theirs
-            for key in ("columns", "after")
-            if mine[name][key] != theirs[name][key]
-        ]
-        if lines:
+        if lines := [*_operators_differ(self.query, query), *self._attributes_differ(query)]:
             raise PlanError("this plan belongs to another query: " + "; ".join(lines))
-        self._check_attributes(query)
         routes = tuple(Route(query, route.order, route.uncertain) for route in self.routes)
         return replace(self, query=query, routes=routes)
 
-    def _check_attributes(self, query: Query) -> None:
-        known = [attribute.name for attribute in query.attributes]
+    def _attributes_differ(self, query: Query) -> list[str]:
+        known = {attribute.name: attribute.kind for attribute in query.attributes}
+        kinds = {attribute.name: attribute.kind for attribute in self.query.attributes}
         needed = self.classifier.attributes if self.classifier else ()
         missing = [name for name in needed if name not in known]
+        lines = [
+            f"the plan tells rows apart by {name}, a {kinds[name]} there and a {known[name]} here"
+            for name in needed
+            if name in known and kinds.get(name, known[name]) != known[name]
+        ]
         if missing:
-            raise PlanError(
+            lines.append(
                 f"the plan tells rows apart by {', '.join(missing)}, which this run does not have; "
                 f"pass attributes= with them (now: {', '.join(known) or 'none'}) and a policy that "
                 "uses attributes"
             )
+        return lines
+
+
+def _operators_differ(plan: Query, query: Query) -> list[str]:
+    mine = {o.name: o.identity() for o in plan.operators}
+    theirs = {o.name: o.identity() for o in query.operators}
+    lines = [f'"{name}" is only in the plan' for name in mine if name not in theirs]
+    lines += [f'"{name}" is only in the query' for name in theirs if name not in mine]
+    lines += [
+        f'"{name}" has {key} {mine[name][key]} in the plan and {theirs[name][key]} in the query'
+        for name in mine
+        if name in theirs
+        for key in ("columns", "after")
+        if mine[name][key] != theirs[name][key]
+    ]
+    return lines
+
+
+def _attribute(told: tuple[str, Any]) -> Attribute:
+    name, kind = told
+    if kind not in KINDS:
+        raise ValueError(f"{name} is of a kind {kind!r} that is not known")
+    return Attribute(name, kind)
 
 
 def _figures(query: Query, data: Any) -> dict[str, dict[str, float]]:
@@ -231,6 +260,6 @@ def load(path: str | Path) -> Mesh:
         raise PlanError(f"damaged plan {path}: not UTF-8 text") from error
     try:
         data = json.loads(text)
-    except json.JSONDecodeError as error:
+    except (json.JSONDecodeError, RecursionError) as error:
         raise PlanError(f"damaged plan {path}: {error}") from error
     return Mesh.from_dict(data)

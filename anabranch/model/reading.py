@@ -1,6 +1,7 @@
 """Classifiers, read back from plain data."""
 
 from collections.abc import Mapping
+from math import prod
 from typing import Any
 
 from anabranch.model.attribute import partition_from
@@ -32,9 +33,14 @@ def _windowed_from(data: Mapping[str, Any]) -> Windowed:
 
 
 def _cells_from(data: Mapping[str, Any]) -> Cells:
+    partitions = tuple(partition_from(p) for p in data["partitions"])
+    table = tuple((int(cell), int(route)) for cell, route in data["table"])
+    size = prod(partition.size for partition in partitions)
+    if any(cell >= size for cell, _ in table):
+        raise ValueError(f"a cell beyond the {size} that there are")
     return Cells(
-        tuple(partition_from(p) for p in data["partitions"]),
-        tuple((int(cell), int(route)) for cell, route in data["table"]),
+        partitions,
+        table,
         tuple(
             Pairing(str(p["operator"]), int(p["partition"]), tuple(map(float, p["passed"])))
             for p in data["pairings"]

@@ -15,14 +15,12 @@ from numpy.typing import NDArray
 
 from anabranch.model.attribute import NULL, Codes, Floats, borders_passed
 from anabranch.model.classifier import MOST_DENSE, Celled, Classified, Values
+from anabranch.model.telling import PLAIN, Telling
 
 # No tree that is learned here is deeper; one that is was not written by us.
 DEEPEST = 30
 
 Bits = NDArray[np.bool_]
-# Attribute -> number -> the word that it stands for.
-Words = Mapping[str, Mapping[float, str]]
-NO_WORDS: Words = {}
 
 
 @dataclass(frozen=True)
@@ -228,11 +226,11 @@ class Tree(Celled):
         if not all(0 <= leaf.route < count for leaf in self.leaves):
             raise ValueError(f"the tree names a route beyond the {count} that there are")
 
-    def rules(self, routes: Sequence[str], words: Words = NO_WORDS) -> list[str]:
+    def rules(self, routes: Sequence[str], tell: Telling = PLAIN) -> list[str]:
         """One line per leaf: the conditions on the way there, and its route."""
         lines = []
         for answers, route in paths(self.root):
-            told = " and ".join(conditions(answers, words))
+            told = " and ".join(conditions(answers, tell))
             lines.append(f"if {told}: {routes[route]}" if told else routes[route])
         return lines
 
@@ -260,7 +258,7 @@ def paths(node: Node, so_far: tuple[Answer, ...] = ()) -> Iterator[tuple[tuple[A
     yield from paths(node.no, (*so_far, (node, False)))
 
 
-def conditions(answers: Sequence[Answer], words: Words = NO_WORDS) -> list[str]:
+def conditions(answers: Sequence[Answer], tell: Telling = PLAIN) -> list[str]:
     """Answers as conditions, several about one attribute as few as can be.
 
     >>> questions = [AtMost("x", Leaf(0), Leaf(1), border) for border in (9.0, 5.0, 1.0)]
@@ -270,34 +268,36 @@ def conditions(answers: Sequence[Answer], words: Words = NO_WORDS) -> list[str]:
     told = []
     for name in dict.fromkeys(question.attribute for question, _ in answers):
         own = [(q, answer) for q, answer in answers if q.attribute == name]
-        told += _range(name, own) + _set(name, own, words.get(name, {}))
+        told += _range(name, own, tell) + _set(name, own, tell)
     return told
 
 
-def _range(name: str, answers: Sequence[Answer]) -> list[str]:
+def _range(name: str, answers: Sequence[Answer], tell: Telling) -> list[str]:
     borders = [(q.border, answer) for q, answer in answers if isinstance(q, AtMost)]
     high = min((border for border, answer in borders if answer), default=None)
     low = max((border for border, answer in borders if not answer), default=None)
     if low is not None and high is not None:
-        return [f"{low:g} < {name} <= {high:g}"]
+        return [f"{tell(name, low)} < {name} <= {tell(name, high)}"]
     if high is not None:
-        return [f"{name} <= {high:g}"]
-    return [] if low is None else [f"{name} > {low:g}"]
+        return [f"{name} <= {tell(name, high)}"]
+    return [] if low is None else [f"{name} > {tell(name, low)}"]
 
 
-def _set(name: str, answers: Sequence[Answer], words: Mapping[float, str]) -> list[str]:
+def _set(name: str, answers: Sequence[Answer], tell: Telling) -> list[str]:
     sets = [(frozenset(q.values), answer) for q, answer in answers if isinstance(q, OneOf)]
     inside = [values for values, answer in sets if answer]
     outside = frozenset[float]().union(*(values for values, answer in sets if not answer))
     if inside:
         left = frozenset.intersection(*inside) - outside
-        return [f"{name} in {_braced(left, words)}"]
-    return [f"{name} not in {_braced(outside, words)}"] if outside else []
+        return [f"{name} in {_braced(name, left, tell)}"]
+    return [f"{name} not in {_braced(name, outside, tell)}"] if outside else []
 
 
-def _braced(values: frozenset[float], words: Mapping[float, str]) -> str:
-    numbers = [f"{value:g}" for value in sorted(values) if value not in words]
-    return "{" + ", ".join([*numbers, *sorted(words[v] for v in values if v in words)]) + "}"
+def _braced(name: str, values: frozenset[float], tell: Telling) -> str:
+    known = tell.words.get(name, {})
+    numbers = [tell(name, value) for value in sorted(values) if value not in known]
+    words = sorted(known[value] for value in values if value in known)
+    return "{" + ", ".join([*numbers, *words]) + "}"
 
 
 def _mapped(node: Node, change: Callable[[int], int]) -> Node:

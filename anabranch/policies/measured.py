@@ -62,6 +62,11 @@ class Measured(Policy):
         mean = sum(measured) / len(measured) if measured else 1.0
         return np.array([max(mean if cost is None else cost, 1e-12) for cost in known])
 
+    @property
+    def timed(self) -> bool:
+        """Whether anything is known of costs."""
+        return any(cost.fit.calls for cost in self._fits) or any(self._priors)
+
     def cautious_costs(self) -> NDArray[np.float64]:
         """The costs, drawn to their median as long as little was timed.
 

@@ -63,7 +63,7 @@ def write_html(report: "Report", path: Path) -> Path:
 
 def _mesh_sections(report: "Report", mesh: Mesh) -> list[tuple[str, str, Any]]:
     sections = [("The mesh", mesh_html.channels_text(report), mesh_html.channels(report))]
-    if tree := mesh_html.tree_html(mesh):
+    if tree := mesh_html.tree_html(report, mesh):
         sections.append(("The tree", "Which rows take which route.", tree))
     text = "Seconds per row on each route: by the sample that it was chosen by, and as it came."
     sections.append(("What routes cost", text, mesh_html.costs(report)))

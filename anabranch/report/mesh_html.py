@@ -1,6 +1,7 @@
 """A mesh as pictures: its channels, its tree, what its routes cost, how it was found."""
 
 import html
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 # Routes drawn; the rows on others are few.
 MOST_DRAWN = 8
+GREY = "#4a5866"
 
 
 def channels_text(report: "Report") -> str:
@@ -39,7 +41,7 @@ def channels(report: "Report") -> Any:
                 "label": [label for label, _ in flows.nodes],
                 "pad": 14,
                 "thickness": 14,
-                "color": "#4a5866",
+                "color": GREY,
             },
             link={
                 "source": [link[0] for link in flows.links],
@@ -90,22 +92,25 @@ def _tint(colour: str) -> str:
     return f"rgba({red},{green},{blue},0.55)"
 
 
-def tree_html(mesh: Mesh) -> str:
+def tree_html(report: "Report", mesh: Mesh) -> str:
     """The classifier as nested questions; the routes in the colours of their channels."""
     tree = mesh.classifier.each_row if mesh.classifier else None
     if not isinstance(tree, Tree):
         return ""
-    return f"<ul class='tree'>{_node(mesh, tree.root)}</ul>"
+    drawn = enumerate(report.route_costs[:MOST_DRAWN])
+    colours = {tuple(entry["route"]): COLOURS[place % len(COLOURS)] for place, entry in drawn}
+    return f"<ul class='tree'>{_node(mesh, tree.root, colours)}</ul>"
 
 
-def _node(mesh: Mesh, node: Node) -> str:
+def _node(mesh: Mesh, node: Node, colours: Mapping[tuple[str, ...], str]) -> str:
     if isinstance(node, Leaf):
-        colour = COLOURS[node.route % len(COLOURS)]
-        return f"<li><b style='color:{colour}'>{html.escape(str(mesh.routes[node.route]))}</b></li>"
-    asked = conditions([(node, True)], mesh.words)[0]
+        route = mesh.routes[node.route]
+        colour = colours.get(route.order, GREY)
+        return f"<li><b style='color:{colour}'>{html.escape(str(route))}</b></li>"
+    asked = conditions([(node, True)], mesh.tell)[0]
     return (
-        f"<li>{html.escape(asked)}<ul>{_node(mesh, node.yes)}</ul></li>"
-        f"<li>otherwise<ul>{_node(mesh, node.no)}</ul></li>"
+        f"<li>{html.escape(asked)}<ul>{_node(mesh, node.yes, colours)}</ul></li>"
+        f"<li>otherwise, or NULL<ul>{_node(mesh, node.no, colours)}</ul></li>"
     )
 
 

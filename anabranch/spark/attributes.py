@@ -25,8 +25,8 @@ from pyspark.sql.types import (
 )
 
 from anabranch.model import Attribute, InputError, closest
+from anabranch.model.attribute import LONG_WORD, Kind
 from anabranch.spark.tables import quoted
-from anabranch.stats.partitioner import LONG_WORD
 
 # Bytes beyond which a word is too long to be a class.
 LONGEST_WORD = 64
@@ -37,7 +37,8 @@ WORD_BITS = 52
 SPELLED_EVERY = 100
 
 WORDS = (StringType, CharType, VarcharType)
-NUMBERS = (NumericType, BooleanType, DateType, TimestampType, TimestampNTZType)
+TIMES = (TimestampType, TimestampNTZType)
+NUMBERS = (NumericType, BooleanType, DateType, *TIMES)
 
 Path = tuple[str, ...]
 
@@ -120,9 +121,23 @@ def describe(df: DataFrame, names: Sequence[str]) -> list[tuple[Attribute, Colum
     described = []
     for name in names:
         path, kind = known[name]
-        attribute = Attribute(name, "word" if isinstance(kind, WORDS) else "number")
-        described.append((attribute, as_number(F.col(".".join(map(quoted, path))), kind)))
+        number = as_number(F.col(".".join(map(quoted, path))), kind)
+        described.append((Attribute(name, kind_of(kind)), number))
     return described
+
+
+def possible(df: DataFrame) -> tuple[Attribute, ...]:
+    """All that rows can be told apart by."""
+    return tuple(Attribute(name, kind_of(kind)) for name, (_, kind) in usable(df.schema).items())
+
+
+def kind_of(kind: DataType) -> Kind:
+    """What the number that stands for a value of this type stands for."""
+    if isinstance(kind, WORDS):
+        return "word"
+    if isinstance(kind, DateType):
+        return "date"
+    return "time" if isinstance(kind, TIMES) else "number"
 
 
 def words_of(df: DataFrame, names: Sequence[str]) -> Column | None:
@@ -145,7 +160,7 @@ def as_number(column: Column, kind: DataType) -> Column:
         )
     if isinstance(kind, DateType):
         return F.unix_date(column).cast("double")
-    if isinstance(kind, TimestampType | TimestampNTZType):
+    if isinstance(kind, TIMES):
         return F.unix_micros(column.cast("timestamp")).cast("double")
     return column.cast("double")
 

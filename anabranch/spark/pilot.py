@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,9 @@ from pyspark.sql import functions as F
 
 from anabranch.model import InputError, Mesh, Query
 from anabranch.policies import Opinion, Policy
+from anabranch.policies.base import Floats
 from anabranch.policies.query_mesh import Pilot, QueryMesh
+from anabranch.policies.query_mesh.agree import costs_of, merged
 from anabranch.report import Report, WorkerLog
 from anabranch.spark.collector import Collector, Postman
 from anabranch.spark.inflow import attach, own_interpreter
@@ -20,9 +22,9 @@ from anabranch.spark.stages import Compiled
 from anabranch.spark.worker import Fused
 
 # Rows of the sample, or fewer where predicates would take longer than so many seconds; a first look
-# at so many rows tells. At least so many rows of each partition that is read.
+# at so many rows tells. At least so many rows by each task.
 ROWS, SECONDS, FIRST_ROWS, LEAST_ROWS = 2_000, 5.0, 100, 100
-# A partition is read until it has given so many times the rows that are taken of it.
+# A task reads so many times the rows that it takes.
 READ_FACTOR = 5
 # Cores from which on learning apart is waste: see `anabranch bench mesh workers`.
 MANY_WORKERS = 64
@@ -52,12 +54,21 @@ def fly(source: DataFrame, compiled: Compiled, policy: QueryMesh, query: Query, 
     """The plan that a bounded sample of the input gives: so many rows, or seconds of predicates."""
     pilot = Pilot.of(policy, ROWS)
     log = _flown(sample(source, compiled.inputs, FIRST_ROWS, seed), compiled, pilot, query, seed)
-    tallies = log.total.operators
-    row = sum(t.seconds / t.evaluated for t in tallies if t.evaluated)
+    row = float(_costs(query, log).sum())
     rows = int(min(ROWS, SECONDS / max(row, 1e-9)))
     if log.total.rows_in and rows > FIRST_ROWS:
         log = _flown(sample(source, compiled.inputs, rows, seed), compiled, pilot, query, seed)
-    return agreed(pilot, query, log)
+    plan = agreed(pilot, query, log)
+    # So few rows are dominated by first calls, which may load a model: the plan has what is usual.
+    costs = dict(zip(query.names, _costs(query, log).tolist(), strict=True))
+    figures = {name: {**told, "cost": costs[name]} for name, told in plan.figures.items()}
+    return replace(plan, figures=figures)
+
+
+def _costs(query: Query, log: WorkerLog) -> Floats:
+    """Seconds per row of each operator, as was usual; all alike if nothing was timed."""
+    told = [opinion for opinion in opinions(query, log) if opinion.evidence]
+    return costs_of(merged(query, told, 0)) if told else np.ones(len(query))
 
 
 def _flown(rows: DataFrame, compiled: Compiled, pilot: Pilot, query: Query, seed: int) -> WorkerLog:
@@ -90,32 +101,28 @@ def agreed(policy: Policy, query: Query, log: WorkerLog) -> Mesh:
 
 
 def opinions(query: Query, log: WorkerLog) -> list[Opinion]:
-    """What each worker learned, with what operators cost as measured over the whole run."""
-    tallies = log.total.operators
-    costs = [t.seconds / t.evaluated if t.evaluated else None for t in tallies]
-    told = []
-    for rows, plan, evidence in log.opinions():
-        if evidence is not None:
-            known = [a or b for a, b in zip(costs, evidence["costs"], strict=True)]
-            evidence = {**evidence, "costs": known}
-        told.append(Opinion(rows, Mesh.from_dict(plan).check(query), evidence))
-    return told
+    """What each worker learned."""
+    return [
+        Opinion(rows, Mesh.from_dict(plan).check(query), evidence)
+        for rows, plan, evidence in log.opinions()
+    ]
 
 
 def sample(source: DataFrame, inputs: list[Column], rows: int, seed: int) -> DataFrame:
-    """Some rows of many partitions; no partition is read much further than that needs."""
+    """Some rows from all over the input, by few tasks that do not read much further than that."""
     parallel = source.sparkSession.sparkContext.defaultParallelism
     named = [column.alias(f"input{i}") for i, column in enumerate(inputs)]
     narrow = source.select(*(named or [F.lit(True).alias("input0")]))
-    each = max(LEAST_ROWS, -(-rows // parallel))
+    # Neighbouring partitions go to one task, which reads the first of them.
+    tasks = max(1, min(parallel, rows // LEAST_ROWS))
     with own_interpreter(source.sparkSession.sparkContext):
-        some = narrow.mapInArrow(_Some(each, seed), narrow.schema)
+        some = narrow.coalesce(tasks).mapInArrow(_Some(-(-rows // tasks), seed), narrow.schema)
     return some.limit(rows)
 
 
 @dataclass(frozen=True)
 class _Some:
-    """Random rows of the first batches of a partition."""
+    """Random rows of the first batches that a task reads."""
 
     rows: int
     seed: int

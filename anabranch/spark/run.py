@@ -11,7 +11,7 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from anabranch.model import Attribute, InputError, Mesh, Query
 from anabranch.policies import Policy
 from anabranch.report import Report
-from anabranch.spark.attributes import choose, describe, encoder, words_of
+from anabranch.spark.attributes import choose, describe, encoder, possible, words_of
 from anabranch.spark.collector import Collector, Postman
 from anabranch.spark.inflow import attach
 from anabranch.spark.pilot import agreed, fly, learns_here, opinions
@@ -103,7 +103,9 @@ class Run:
         self._postman.wait()
         log = self._collector.log()
         if not log.order():
-            return self._prepared.bind(self._start).plan()
+            begun = self._prepared.bind(self._start).plan()
+            known = self._start.figures if self._start else {}
+            return replace(begun, figures=begun.figures or known)
         return agreed(self._prepared.policy, self.query, log)
 
 
@@ -138,6 +140,7 @@ def prepare(
         return Prepared(policy, stages.query, [])
     needed = list(policy.needs())
     if isinstance(start, Mesh) and start.classifier is not None:
+        start.check(replace(stages.query, attributes=possible(source)))
         needed += start.classifier.attributes
     preferred = [c for operator in stages.query.operators for c in operator.columns]
     names = choose(source, named, needed, preferred, policy.most_attributes)

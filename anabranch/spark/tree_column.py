@@ -1,13 +1,14 @@
 """A decision tree as one Spark expression: the route of each row, without Python."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from anabranch.model import AtMost, InputError, Leaf, Mesh, Tree
 from anabranch.model.tree import Node
-from anabranch.spark.attributes import describe
+from anabranch.spark.attributes import describe, possible
 
 Numbers = Callable[[str], Column]  # an attribute's name -> the number that stands for its value
 
@@ -21,6 +22,7 @@ def route_column(mesh: Mesh, df: DataFrame) -> Column:
             f"only a tree becomes an expression, this plan has {mesh.classifier.kind}; Run.plan() "
             "of the policies mesh and auto gives a tree where one tells the classes apart"
         )
+    mesh.check(replace(mesh.query, attributes=possible(df)))
     described = describe(df, list(mesh.classifier.attributes))
     columns = {attribute.name: number for attribute, number in described}
     return _route(mesh.classifier.root, columns.__getitem__)

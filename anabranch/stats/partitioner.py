@@ -18,6 +18,7 @@ from anabranch.model import (
     SinglePartition,
     ValuePartition,
 )
+from anabranch.model.attribute import LONG_WORD
 
 Floats = NDArray[np.float64]
 
@@ -25,10 +26,8 @@ Floats = NDArray[np.float64]
 ROWS_PER_PARTITION = 10
 MOST_PARTITIONS = 64
 MOST_RANGES = 24
-# A word that stands for all words longer than an attribute should be.
 # A gap between neighbouring values is one if it is so many times the mean: more than chance gives.
 GAP = 12.0
-LONG_WORD = -1.0
 # Shares of the sampled rows from which on an attribute is called near-unique, or long.
 NEAR_UNIQUE = 0.5
 LONG = 0.5

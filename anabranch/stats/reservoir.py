@@ -70,9 +70,6 @@ class Reservoir:
         self.bits = np.concatenate([self.bits, bits])
         self.times = np.concatenate([self.times, times])
 
-    def get(self) -> tuple[Floats, Bits, Floats]:
-        return self.values, self.bits, self.times
-
     def copy(self) -> "Reservoir":
         """The rows as they are now; others that come do not change them."""
         return self.part(np.arange(len(self)))
@@ -96,7 +93,8 @@ class Reservoir:
         merged = Reservoir(self.attributes, self.operators, self.size, self.seed)
         merged.seen = self.seen + other.seen
         share = self.seen / max(merged.seen, 1)
-        # As many rows as leave the shares right, and no fewer than the larger sample has.
+        # As many rows as leave the shares right; if these are few, as many as the larger sample
+        # has, of which the smaller one gives what it can.
         wanted = min(len(self) / max(share, 1e-9), len(other) / max(1 - share, 1e-9))
         wanted = min(max(wanted, len(self), len(other)), self.size)
         mine = min(round(wanted * share), len(self))

@@ -74,3 +74,40 @@ def test_a_plan_does_not_depend_on_the_order_of_declaration():
 
 def test_the_printed_form():
     assert str(Mesh.single(QUERY, ("a", "b"))) == "1: a, b"
+
+
+def cells(table, buckets=4):
+    partition = {"kind": "hash", "attribute": "x", "buckets": buckets}
+    return {"kind": "cells", "partitions": [partition], "table": table, "pairings": []}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"classifier": cells([[10**30, 0]])},
+        {"classifier": cells([[0, 0]], buckets=2**64)},
+        {"classifier": {"kind": "windowed", "rows": 1e999, "inner": cells([[0, 0]])}},
+        {"attributes": {"x": "os.system"}},
+        {"reasons": [{"share": 1, "cost": 1e-6, "alone": 1e-6, "passed": {}}]},
+    ],
+    ids=str,
+)
+def test_numbers_that_cannot_be_are_a_damage(change):
+    query = Query((Operator("a"), Operator("b")))
+    plan = {**Mesh.single(query, ("a", "b")).to_dict(), "attributes": {"x": "number"}}
+    Mesh.from_dict({**plan, "classifier": cells([[0, 0]])})  # that is a plan
+    with pytest.raises(PlanError, match="damaged plan"):
+        Mesh.from_dict({**plan, **change})
+
+
+def test_a_plan_nested_without_end_is_a_damage(tmp_path):
+    path = tmp_path / "plan.json"
+    path.write_text("[" * 200_000, encoding="utf-8")
+    with pytest.raises(PlanError, match="damaged plan"):
+        load(path)
+    inner = cells([[0, 0]])
+    for _ in range(5_000):
+        inner = {"kind": "windowed", "rows": 1, "inner": inner}
+    plan = Mesh.single(Query((Operator("a"), Operator("b"))), ("a", "b")).to_dict()
+    with pytest.raises(PlanError, match="damaged plan"):
+        Mesh.from_dict({**plan, "classifier": inner})

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from anabranch.model import (
     NULL,
     AtMost,
+    Attribute,
     Leaf,
     Mesh,
     OneOf,
@@ -21,6 +22,7 @@ from anabranch.model import (
     Tree,
     Windowed,
 )
+from anabranch.model.telling import Telling
 
 QUERY = Query((Operator("a"), Operator("b"), Operator("c")))
 ROUTES = tuple(Route.of(QUERY, order) for order in ((0, 1, 2), (1, 0, 2), (2, 1, 0)))
@@ -89,11 +91,38 @@ def test_what_is_pruned_and_how_it_reads():
     small = tree.mapped(lambda r: r)
     assert len(small.leaves) == 3
     words = {"y": {1.0: "energy", 7.0: "agri"}}
-    assert small.rules([str(r) for r in ROUTES], words) == [
+    assert small.rules([str(r) for r in ROUTES], Telling(words)) == [
         "if y in {agri, energy}: b, a, c",
         "if y not in {agri, energy} and x <= 512: a, b, c",
         "if y not in {agri, energy} and x > 512: c, b, a",
     ]
+
+
+def test_numbers_are_written_exactly_and_by_their_kind():
+    ids = Tree(OneOf("id", Leaf(0), Leaf(1), (1234567.0, 1234568.0)))
+    assert ids.rules(["a", "b"])[0] == "if id in {1234567, 1234568}: a"
+    kinds = (Attribute("day", "date"), Attribute("at", "time"))
+    later = AtMost("at", Leaf(1), Leaf(2), 1_700_000_000_000_001.5)
+    mesh = Mesh(Query(QUERY.operators, kinds), ROUTES, {}, Tree(AtMost("day", Leaf(0), later, 9.5)))
+    assert mesh.rules() == [
+        "if day <= 1970-01-10: a, b, c",
+        "if day > 1970-01-10 and at <= 2023-11-14 22:13:20.000001: b, a, c",
+        "if day > 1970-01-10 and at > 2023-11-14 22:13:20.000001: c, b, a",
+    ]
+    assert Mesh.from_dict(json.loads(json.dumps(mesh.to_dict()))).rules() == mesh.rules()
+
+
+def test_a_plan_whose_attributes_are_of_other_kinds_is_refused_with_all_differences():
+    tree = Tree(AtMost("x", Leaf(0), OneOf("y", Leaf(1), Leaf(0), (3.0,)), 1.0))
+    here = Query(QUERY.operators, (Attribute("x", "date"), Attribute("y", "word")))
+    plan = Mesh.from_dict(Mesh(here, ROUTES[:2], {}, tree).to_dict())
+    assert plan.check(here).rules() == plan.rules()
+    other = Query((Operator("a"), Operator("b"), Operator("d")), (Attribute("x", "time"),))
+    with pytest.raises(PlanError) as error:
+        plan.check(other)
+    for told in ('"c" is only in the plan', '"d" is only in', "x, a date there and a time here"):
+        assert told in str(error.value)
+    assert "by y, which this run does not have" in str(error.value)
 
 
 def test_words_and_reasons_travel_with_the_plan_but_no_other_values():
@@ -123,6 +152,8 @@ def nested(depth):
         {},
         {"route": 7},
         {"route": "os.system"},
+        {"route": 1e999},
+        {"attribute": "x", "at_most": 10**400, "yes": {"route": 0}, "no": {"route": 0}},
         {"attribute": "x", "at_most": float("inf"), "yes": {"route": 0}, "no": {"route": 1}},
         {"attribute": "x", "one_of": [], "yes": {"route": 0}, "no": {"route": 1}},
         {"attribute": "x", "at_most": 1.0, "yes": {"route": 0}},

@@ -1,6 +1,7 @@
 """Query Mesh and `auto` on Spark: the same rows as plain Spark, one plan for all workers."""
 
 import json
+import time
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ from anabranch.data.mesh_streams import xor
 from anabranch.model import NULL, AtMost, Leaf, Mesh, OneOf, Operator, Query, Route, Tree
 from anabranch.report.explain import explain_plan
 from anabranch.spark.attributes import describe
+from anabranch.spark.pilot import sample
 from anabranch.spark.tree_column import route_column
 
 ROWS = 40_000
@@ -66,8 +68,8 @@ def plain(df):
 @pytest.fixture(scope="module")
 def learned(df):
     """A run that has learned, and its plan."""
-    # A whole sample at once: how much is sampled later depends on how busy the machine is.
-    policy = ab.QueryMesh(first_rows=1_000)
+    # A whole sample and a search at once: else they depend on how busy the machine is.
+    policy = ab.QueryMesh(first_rows=1_000, duty=1.0)
     run = query_of(df).run(policy=policy, attributes=["sector", "size", "noise"])
     ids(run.df)
     return run
@@ -105,9 +107,9 @@ def test_one_plan_for_all_workers_in_words_saved_and_reloaded(df, plain, learned
     plan = learned.plan()
     assert isinstance(plan.classifier, Tree)
     assert set(plan.classifier.attributes) == {"sector", "size"}
-    [rule, *_] = plan.rules()
-    assert rule.startswith("if ")
-    assert any(word in rule for word in SECTORS)
+    rules = plan.rules()
+    assert all(rule.startswith("if ") for rule in rules)
+    assert any(word in rule for rule in rules for word in SECTORS)
     plan.save(tmp_path / "plan.json")
     query = query_of(df)
     run = query.run(policy="mesh", attributes=["noise"], start=ab.load(tmp_path / "plan.json"))
@@ -129,8 +131,10 @@ def test_a_plan_that_does_not_match_is_refused(df, learned, tmp_path):
     plan = learned.plan()
     with pytest.raises(ab.PlanError, match="tells rows apart by"):
         query_of(df.drop("sector")).run(policy="agreedy", start=plan)
-    with pytest.raises(ab.InputError, match='no column "sector"'):
+    with pytest.raises(ab.PlanError, match="by sector, which this run does not have"):
         query_of(df.drop("sector")).run(policy="mesh", start=plan)
+    with pytest.raises(ab.PlanError, match="by sector, a word there and a number here"):
+        query_of(df.withColumn("sector", F.length("sector"))).run(policy="mesh", start=plan)
     other = ab.query(df)
     for bit in range(5):
         other = other.where(wanted(bit), "code")
@@ -161,6 +165,28 @@ def test_learning_on_the_driver_from_one_bounded_sample(df, plain):
     assert ids(run.df) == plain
     stream = xor(ROWS)
     assert sum(run.report().evaluations.values()) < 1.08 * stream.oracle(stream.drops())
+
+
+def test_a_model_that_is_loaded_at_the_first_call_is_not_dear_for_the_driver(df):
+    cache = {}
+
+    def loads(code):
+        if "model" not in cache:
+            time.sleep(0.5)
+            cache["model"] = True
+        return code & 1 == 0
+
+    spread = df.repartition(40)  # more partitions than are read
+    query = ab.query(spread).where(loads, "code", name="o0").where(wanted(1), "code")
+    begun = query.run(policy="mesh", attributes=["sector"], learn="driver").plan()
+    assert begun.figures["o0"]["cost"] < begun.figures["o1"]["cost"]
+
+
+def test_the_sample_of_the_driver_is_read_by_few_tasks(df):
+    spread = df.repartition(40).withColumn("part", F.spark_partition_id())
+    rows = sample(spread, [F.col("part")], 2_000, seed=0).collect()
+    assert len(rows) == 2_000
+    assert len({row.input0 for row in rows}) <= 10  # two tasks, which read 5,000 rows each
 
 
 def test_where_to_learn_is_checked(df, spark, tmp_path):
@@ -205,6 +231,40 @@ def test_a_stream_learns_from_micro_batch_to_micro_batch(df, plain, spark, tmp_p
     assert ids(spark.read.parquet(str(tmp_path / "out"))) == plain
     assert run.report().rows_in == ROWS
     assert set(run.plan().classifier.attributes) <= {"sector", "size"}
+
+
+def test_a_drift_in_a_stream_is_told_by_the_process_beside_and_mended(df, spark, tmp_path):
+    class Watched(ab.QueryMesh):
+        """Does not wait until a run is long enough."""
+
+        def beside(self):
+            super().beside()
+            self._watcher.brain.patience = 0.0
+
+    swapped = xor(ROWS).swapped()
+    codes = pa.array((swapped.drops() << np.arange(6)).sum(axis=1))
+    other = spark.createDataFrame(pa.table({"id": np.arange(ROWS), "changed": codes}))
+    after = df.join(other, "id").withColumn("code", F.col("changed")).select(df.columns).persist()
+    source, out = tmp_path / "in", tmp_path / "out"
+    df.limit(0).write.parquet(str(source))
+    stream = spark.readStream.schema(df.schema).parquet(str(source))
+    run = query_of(stream).run(policy=Watched(duty=1.0), attributes=["sector", "size"])
+    sink = run.df.writeStream.format("parquet").option("path", str(out))
+    query = sink.option("checkpointLocation", str(tmp_path / "check")).start()
+    told, given, end = set(), [], time.monotonic() + 120
+    try:
+        while "drift" not in told and time.monotonic() < end:
+            given.append(df if "upgrade" not in told or len(given) < 8 else after)
+            given[-1].coalesce(1).write.mode("append").parquet(str(source))
+            query.processAllAvailable()
+            told = {event.kind for event in run.report().events}
+    finally:
+        query.stop()
+    assert {"upgrade", "drift"} <= told
+    assert "alone" not in told
+    expected = sum(part.filter("code = 0").count() for part in given)
+    assert spark.read.parquet(str(out)).count() == expected
+    after.unpersist()
 
 
 def test_auto_takes_few_attributes_by_itself(df):

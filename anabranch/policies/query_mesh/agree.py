@@ -15,7 +15,6 @@ from anabranch.policies.query_mesh.repair import expected, routes_of
 from anabranch.policies.query_mesh.treed import readable
 from anabranch.policies.query_mesh.wire import sample_from_dict
 from anabranch.stats import Reservoir
-from anabranch.stats.routing_cost import CLASSIFYING
 
 # Rows of the merged sample, and plans of workers that are looked at, of those that saw most rows.
 MOST_ROWS, MOST_PLANS = 4_000, 8
@@ -36,27 +35,47 @@ def agree(
     told = [opinion for opinion in opinions if opinion.evidence]
     if not told:
         return None
-    sample, costs = merged(query, told, seed)
+    sample = merged(query, told, seed)
+    costs = costs_of(sample)
+    classifying, overhead = (_mean(told, name) for name in ("classifying", "overhead"))
     plans = [opinion.plan for opinion in sorted(opinions, key=lambda o: -o.rows)[:MOST_PLANS]]
     if search:
         settings = replace(THOROUGH, seed=seed, tolerance=tolerance)
-        task = Task(sample, query, costs, settings, CLASSIFYING)
+        task = Task(sample, query, costs, settings, classifying, overhead)
         plans.append(optimise(task).mesh)
-    best = min(plans, key=lambda plan: expected(plan, sample, costs))
+
+    def whole(plan: Mesh) -> float:
+        further = len(plan.routes) - 1
+        extra = further * overhead + (classifying if further else 0.0)
+        return expected(plan, sample, costs) + extra
+
+    best = min(plans, key=whole)
     return reasoned(readable(best, sample, costs, seed), sample, costs)
 
 
-def merged(query: Query, told: Sequence[Opinion], seed: int) -> tuple[Reservoir, Floats]:
-    """One sample of all rows, and what operators cost on average."""
+def merged(query: Query, told: Sequence[Opinion], seed: int) -> Reservoir:
+    """One sample of all rows."""
     empty = Reservoir(len(query.attributes), len(query), MOST_ROWS, seed)
     samples = []
     for opinion in told:
         samples.append(sample_from_dict(_evidence(opinion)["sample"]))
         samples[-1].seen = opinion.rows  # the rows that it stands for
-    sample = reduce(Reservoir.merge, samples, empty)
-    weights = [float(opinion.rows) for opinion in told]
-    costs = np.average([_evidence(o)["costs"] for o in told], axis=0, weights=weights)
-    return sample, np.asarray(costs, np.float64)
+    return reduce(Reservoir.merge, samples, empty)
+
+
+def costs_of(sample: Reservoir) -> Floats:
+    """Seconds per row of each operator, as was usual when rows were sampled.
+
+    Where nothing was timed all are taken to cost the same.
+    """
+    timed = sample.times[~np.isnan(sample.times).any(axis=1)]
+    return np.median(timed, axis=0) if len(timed) else np.ones(sample.operators)
+
+
+def _mean(told: Sequence[Opinion], name: str) -> float:
+    """Over all rows."""
+    rows = sum(opinion.rows for opinion in told)
+    return sum(opinion.rows * float(_evidence(opinion)[name]) for opinion in told) / max(rows, 1)
 
 
 def reasoned(mesh: Mesh, sample: Reservoir, costs: Floats) -> Mesh:

@@ -69,7 +69,10 @@ class Evidence:
         return min(FREE_ROWS / max(rows, 1.0), 1.0)
 
     def update(self, feedback: Feedback, costs: Floats, nothing: bool) -> None:
-        """Take in the rows looked at; is `nothing` known to tell rows apart?"""
+        """Take in the rows looked at; is `nothing` known to tell rows apart?
+
+        `costs` are seconds per operator as they are measured now, NaN where nothing was timed.
+        """
         rows = feedback.profiled
         if not len(rows):
             return
@@ -109,20 +112,23 @@ class Evidence:
             self.sample.grow(size)
             self._looks.append(size)
 
-    def news(self, costs: Floats, trace: Trace = ()) -> dict[str, Any] | None:
-        """The sample as plain data, if it has grown much, or was searched, since it was told."""
+    def news(self, trace: Trace = (), **costs: float) -> dict[str, Any] | None:
+        """The sample as plain data, if it has grown much, or was searched, since it was told.
+
+        `costs` are seconds per row: for `classifying`, and as `overhead` of a further route.
+        """
         searched = bool(trace) and trace != self._told_trace
         if len(self.sample) < max(LEAST_TOLD, 0 if searched else GROWN * self._told):
             return None
         self._told, self._told_trace = len(self.sample), trace
-        width = 8 * max(len(self.query.attributes), 1)
+        width = 8 * len(self.query.attributes) + 4 * len(self.query)
         rows = np.arange(len(self.sample))
         if len(rows) * width > MOST_BYTES:
             rows = np.random.default_rng(self.seed).permutation(len(rows))[: MOST_BYTES // width]
         return {
             "sample": sample_to_dict(self.sample.part(rows)),
-            "costs": costs.tolist(),
             "trace": [list(entry) for entry in trace],
+            **costs,
         }
 
     def looked(self) -> None:

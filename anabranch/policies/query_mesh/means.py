@@ -51,7 +51,7 @@ class Means:
     @property
     def call(self) -> float:
         """Seconds that a call of an operator costs, whatever the rows."""
-        return self.single.fixed_cost() / len(self.costs)
+        return self.single.fixed_cost() / max(len(self.costs), 1)
 
     def least_ruster(self, saved: float) -> int:
         """Rows of a batch that save what the calls of a ruster of its own cost."""

@@ -56,7 +56,8 @@ class Settings:
 
 
 QUICK = Settings()
-THOROUGH = Settings(100, "sa", "content_driven", Stop(seconds=1.0))
+# It ends when it is frozen, the time is for what cannot be foreseen.
+THOROUGH = Settings(100, "sa", "content_driven", Stop(seconds=5.0))
 
 
 @dataclass(frozen=True)

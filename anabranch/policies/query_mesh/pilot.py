@@ -7,6 +7,9 @@ from anabranch.model import Mesh
 from anabranch.policies.base import Event, Feedback, Sampling
 from anabranch.policies.query_mesh.policy import QueryMesh
 
+# Rows of a slice: the first one is not timed.
+SLICE = 50
+
 
 @dataclass
 class Pilot(QueryMesh):
@@ -33,10 +36,10 @@ class Pilot(QueryMesh):
         return self._single.plan()
 
     def sampling(self) -> Sampling:
-        return Sampling.everything(len(self.query), 1.0, 100)
+        return Sampling.everything(len(self.query), 1.0, SLICE)
 
     def observe(self, feedback: Feedback) -> tuple[Event, ...]:
         self._single.observe(feedback)
         if len(feedback.profiled):
-            self._evidence.update(feedback, self._single.costs(), nothing=False)
+            self._take_in(feedback)
         return ()

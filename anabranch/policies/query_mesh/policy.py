@@ -14,21 +14,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from anabranch.model import Cells, InputError, Mesh, Query
+import numpy as np
+
+from anabranch.model import Cells, Mesh, Query
 from anabranch.policies.agreedy import AGreedy
-from anabranch.policies.base import Event, Feedback, Opinion, Policy, Sampling
-from anabranch.policies.measured import check_rows, check_share
+from anabranch.policies.base import Event, Feedback, Opinion, Sampling
 from anabranch.policies.query_mesh.agree import agree
 from anabranch.policies.query_mesh.allowance import CREDIT_ROWS, Allowance
 from anabranch.policies.query_mesh.brain import Alarm
 from anabranch.policies.query_mesh.contest import Contest, Proposal
 from anabranch.policies.query_mesh.evidence import EARLY, Evidence
 from anabranch.policies.query_mesh.means import Means
-from anabranch.policies.query_mesh.optimise import THOROUGH, Settings, Solution, Task
+from anabranch.policies.query_mesh.optimise import Solution, Task
+from anabranch.policies.query_mesh.parameters import Parameters
 from anabranch.policies.query_mesh.refine import Refinement
 from anabranch.policies.query_mesh.repair import expected
-from anabranch.policies.query_mesh.search import SEARCHES, Exhaustive, Stop
-from anabranch.policies.query_mesh.starts import STARTS
 from anabranch.policies.query_mesh.thinking import Thinking
 from anabranch.policies.query_mesh.tuning import REPAIR_ROWS, Tuning
 from anabranch.policies.query_mesh.watch import Watcher
@@ -50,7 +50,7 @@ WINDOW = 250
 
 
 @dataclass
-class QueryMesh(Policy):
+class QueryMesh(Parameters):
     """Several routes and a classifier over several attributes, found from a sample.
 
     Parameters
@@ -65,7 +65,7 @@ class QueryMesh(Policy):
         Where the search begins: `"route_driven"`, `"content_driven"`, `"random_pick"`,
         `"extreme_1"`, `"extreme_n"`.
     iterations
-        Local optimisations or temperatures at most.
+        Local optimisations or temperatures at most. None: 3 of the first, or until it is frozen.
     window
         Rows that are known to be alike: the first of a window speaks for all. None: each row is
         classified.
@@ -88,43 +88,13 @@ class QueryMesh(Policy):
     name: ClassVar[str] = "mesh"
     summary: ClassVar[str] = "Query Mesh: several routes and a classifier, found from a sample"
     uses_attributes: ClassVar[bool] = True
-    sample: int = 1000
-    condensed: int = 10
-    search: str = "ii"
-    start: str = "route_driven"
-    iterations: int = 3
-    window: int | None = None
-    ruster: int | str = "auto"
-    tolerance: float = 0.002
-    budget: float = 0.01
-    duty: float = 0.15
-    first_rows: int = 150
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name in ("sample", "condensed", "iterations", "first_rows"):
-            check_rows(name, getattr(self, name))
-        if self.window is not None:
-            check_rows("window (or None)", self.window)
-        if self.ruster != "auto":
-            check_rows('ruster (or "auto")', self.ruster)
-        if not 0 <= self.tolerance < 1:
-            raise InputError(f"tolerance is a share from 0 to below 1, got {self.tolerance!r}")
-        check_share("budget", self.budget)
-        check_share("duty", self.duty)
-        if self.search not in SEARCHES:
-            raise InputError(f"no search {self.search!r}; valid: {', '.join(SEARCHES)}")
-        if self.search == Exhaustive.name:
-            Exhaustive.check(self.condensed)
-        if self.start not in STARTS:
-            raise InputError(f"no start solution {self.start!r}; valid: {', '.join(STARTS)}")
 
     # State ----------------------------------------------------------------------------------
 
     def begin(self, start: Mesh | None) -> None:
         stage = AGreedy(p="auto", window=WINDOW, budget=self.budget, first_rows=self.first_rows)
         self._single = stage.bind(self.query, start)  # one route for all rows
-        self._mesh = start if start and start.celled else None  # in use, if any
+        self._mesh = start.alike(self.window) if start and start.celled else None  # if any
         self._evidence = Evidence(self.query, self.sample, self.seed)
         self._allowance = Allowance(self.budget, self.duty, 0 if start else CREDIT_ROWS)
         self._watcher = Watcher()
@@ -164,7 +134,10 @@ class QueryMesh(Policy):
         return self._mesh or self._single.plan()
 
     def testimony(self) -> dict[str, Any] | None:
-        return self._evidence.news(self._single.costs(), self._thinking.trace)
+        means = self._means
+        return self._evidence.news(
+            self._thinking.trace, classifying=means.classifying, overhead=means.overhead
+        )
 
     def agree(self, query: Query, opinions: Sequence[Opinion], search: bool = True) -> Mesh | None:
         agreed = agree(query, opinions, self.seed, search, self.tolerance)
@@ -212,13 +185,17 @@ class QueryMesh(Policy):
         self._learned_something = len(feedback.profiled) > 0
         self._tally(feedback)
         switched = self._single.observe(self._evidence.complete_rows(feedback))
-        self._evidence.update(feedback, self._single.costs(), self._knows_nothing)
+        self._take_in(feedback)
         self._means.update(feedback, self._allowance)
         if self._mesh is not None or self._contest.trial is not None:
             if switched:  # what the sampled rows say of one route has changed: does the mesh pay?
                 self._contest.hurry(self._rows)
             switched = ()  # the order is kept for the day when one route is better again
         return switched if self._single.beginning else (*switched, *self._go_on(feedback))
+
+    def _take_in(self, feedback: Feedback) -> None:
+        costs = self._single.costs() if self._single.timed else np.full(len(self.query), np.nan)
+        self._evidence.update(feedback, costs, self._knows_nothing)
 
     def _go_on(self, feedback: Feedback) -> tuple[Event, ...]:
         """Watch the plan in force, try another, or think of one."""
@@ -298,17 +275,11 @@ class QueryMesh(Policy):
         self._wants_thorough = not self._evidence.eager and not self._knows_nothing
 
     def _task(self, thorough: bool = False) -> Task:
-        # A first mesh need not be the best: it is mended by what all rows tell.
-        first = self._thinking.done < len(EARLY)
-        stop = Stop(iterations=1 if first else self.iterations)
-        settings = Settings(
-            self.condensed, self.search, self.start, stop, self.seed, self.tolerance
-        )
         return Task(
             self._evidence.sample.copy(),
             self.query,
             self._means.costs,
-            replace(THOROUGH, seed=self.seed, tolerance=self.tolerance) if thorough else settings,
+            self.thorough if thorough else self.quick(first=self._thinking.done < len(EARLY)),
             self._means.classifying,
             self._means.overhead,
             self._mesh,

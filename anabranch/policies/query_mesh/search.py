@@ -60,6 +60,7 @@ class Stop:
 class Search(ABC):
     """A search under way."""
 
+    name: ClassVar[str]
     costing: Costing
     start: str = "route_driven"
     stop: Stop = field(default_factory=Stop)
@@ -154,6 +155,7 @@ class Exhaustive(Search):
 class IterativeImprovement(Search):
     """II-QM: random downhill moves to a local minimum, again from other starts (Figure 6)."""
 
+    name: ClassVar[str] = "ii"
     stop: Stop = field(default_factory=lambda: Stop(iterations=3))
 
     def __post_init__(self) -> None:
@@ -180,6 +182,8 @@ class IterativeImprovement(Search):
 @dataclass
 class SimulatedAnnealing(Search):
     """SA-QM: worse neighbours are taken, too, less and less often (Figure 7)."""
+
+    name: ClassVar[str] = "sa"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -217,7 +221,5 @@ class SimulatedAnnealing(Search):
 
 
 SEARCHES: dict[str, type[Search]] = {
-    "opt": Exhaustive,
-    "ii": IterativeImprovement,
-    "sa": SimulatedAnnealing,
+    search.name: search for search in (Exhaustive, IterativeImprovement, SimulatedAnnealing)
 }

@@ -181,7 +181,7 @@ def test_parameters_are_checked(arguments, message):
 @pytest.mark.parametrize(
     "policy",
     [
-        QueryMesh(condensed=100, search="sa", start="content_driven", iterations=30),
+        QueryMesh(condensed=100, search="sa", start="content_driven", iterations=30, duty=1.0),
         QueryMesh(condensed=6, search="opt", start="extreme_1"),
         QueryMesh(start="random_pick", ruster=100),
         QueryMesh(start="extreme_n", tolerance=0.0),

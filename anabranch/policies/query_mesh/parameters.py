@@ -1,0 +1,63 @@
+"""The parameters of Query Mesh, and how they make a search."""
+
+from dataclasses import dataclass, replace
+
+from anabranch.model import InputError
+from anabranch.policies.base import Policy
+from anabranch.policies.measured import check_rows, check_share
+from anabranch.policies.query_mesh.optimise import THOROUGH, Settings
+from anabranch.policies.query_mesh.search import SEARCHES, Exhaustive, IterativeImprovement, Stop
+from anabranch.policies.query_mesh.starts import STARTS
+
+# Local optimisations of a search, the paper's.
+ITERATIONS = 3
+
+
+@dataclass
+class Parameters(Policy):
+    """What can be set; `QueryMesh` says what each is."""
+
+    sample: int = 1000
+    condensed: int = 10
+    search: str = "ii"
+    start: str = "route_driven"
+    iterations: int | None = None
+    window: int | None = None
+    ruster: int | str = "auto"
+    tolerance: float = 0.002
+    budget: float = 0.01
+    duty: float = 0.15
+    first_rows: int = 150
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("sample", "condensed", "first_rows"):
+            check_rows(name, getattr(self, name))
+        for name in ("iterations", "window"):
+            if getattr(self, name) is not None:
+                check_rows(f"{name} (or None)", getattr(self, name))
+        if self.ruster != "auto":
+            check_rows('ruster (or "auto")', self.ruster)
+        if not 0 <= self.tolerance < 1:
+            raise InputError(f"tolerance is a share from 0 to below 1, got {self.tolerance!r}")
+        check_share("budget", self.budget)
+        check_share("duty", self.duty)
+        if self.search not in SEARCHES:
+            raise InputError(f"no search {self.search!r}; valid: {', '.join(SEARCHES)}")
+        if self.search == Exhaustive.name:
+            Exhaustive.check(self.condensed)
+        if self.start not in STARTS:
+            raise InputError(f"no start solution {self.start!r}; valid: {', '.join(STARTS)}")
+
+    def quick(self, first: bool) -> Settings:
+        """How to search between batches; `first` where little is known yet."""
+        stop = Stop(iterations=self.iterations)
+        if self.search == IterativeImprovement.name:
+            # A first mesh need not be the best: it is mended by what all rows tell.
+            stop = Stop(iterations=1 if first else self.iterations or ITERATIONS)
+        return Settings(self.condensed, self.search, self.start, stop, self.seed, self.tolerance)
+
+    @property
+    def thorough(self) -> Settings:
+        """How to search where there is time."""
+        return replace(THOROUGH, seed=self.seed, tolerance=self.tolerance)
