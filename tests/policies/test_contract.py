@@ -1,15 +1,31 @@
 """What every registered policy must do."""
 
+import json
 import pickle
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anabranch.bench.replay import Clock, Known
 from anabranch.data.correlated import correlated_bits
+from anabranch.data.mesh_streams import xor
+from anabranch.kernel import Fabric
 from anabranch.model import InputError, Mesh, Operator, PlanError, Query
-from anabranch.policies import POLICIES, AGreedy, Fixed, Independent, LocalSwaps, Optimal, Sweep
+from anabranch.policies import (
+    POLICIES,
+    AGreedy,
+    ContentLearns,
+    Fixed,
+    Independent,
+    LocalSwaps,
+    Optimal,
+    QueryMesh,
+    Sweep,
+)
+from anabranch.policies.query_mesh import Auto
 from anabranch.policies.registry import PLANNED, resolve
 from tests.simulate import plain_query, simulate
 from tests.strategies import costs, queries
@@ -85,6 +101,37 @@ def test_none_and_one_operator(policy, count):
     outcome = simulate(policy(), bits)
     assert (outcome.keep == ~bits.any(axis=1)).all()
     assert outcome.evaluations == 2_000 * count
+
+
+def routed(policy, rows):
+    """A learner that has seen rows whose classes two attributes tell, and what it decided."""
+    stream, clock = xor(rows), Clock()
+    drops, values = stream.drops(), stream.values().astype(float)
+    learner = policy().bind(stream.query)
+    predicates = [(Known(clock), [j]) for j in range(6)]
+    places = {name: 6 + i for i, name in enumerate(stream.names)}
+    fabric = Fabric(stream.query, predicates, learner, 0, clock, clock, places)
+    columns = [pa.array(column) for column in (*drops.T, *values.T)]
+    for begin in range(0, rows, 5_000):
+        fabric.process([column.slice(begin, 5_000) for column in columns], 5_000)
+    return learner, fabric.take_ledger()
+
+
+@pytest.mark.parametrize("policy", [ContentLearns, QueryMesh, Auto], ids=lambda p: p.__name__)
+def test_the_same_holds_for_learners_with_several_routes(policy):
+    learner, ledger = routed(policy, 60_000)
+    plan = learner.learned()
+    assert len(plan.routes) > 1
+    assert routed(policy, 60_000)[1].events == ledger.events  # the same seed
+    copy = pickle.loads(pickle.dumps(learner))
+    assert copy.plan() == learner.plan()
+    assert copy.sampling().rate == learner.sampling().rate
+    later = len(pickle.dumps(routed(policy, 400_000)[0]))
+    assert later < len(pickle.dumps(learner)) + 100_000
+    mesh = Mesh.from_dict(json.loads(json.dumps(plan.to_dict())))
+    again = policy().bind(learner.query, mesh).plan()
+    assert again.routes == plan.routes
+    assert again.classifier == plan.classifier
 
 
 @every

@@ -18,7 +18,7 @@ LEAST_LEFT = 0.3
 # weighs as much as; how earlier steps fade.
 FIRST_STEP, FIRST_STEPS, FADING = 1e-4, 50, 0.7
 # Share of the time left that steps are planned for: some take longer than others.
-CAUTION = 0.7
+CAUTION = 0.6
 
 
 @dataclass

@@ -78,7 +78,7 @@ class QueryMesh(Parameters):
     budget
         Share of the useful work that sampling, and learning from it, may add.
     duty
-        Share of the time that searching may add, in slices between batches.
+        Share of a batch's time that searching, with other learning, may add.
     first_rows
         Rows sampled in full at the start, besides 50 that warm up.
     seed

@@ -73,10 +73,19 @@ def swapped(rows, seed):
 def test_back_within_ten_percent_after_the_classes_swapped(seed):
     rows = 150_000
     first, then, drops, columns = swapped(rows, seed)
-    done = run(QueryMesh(), first, drops, columns, workers=1, batch=2_000)
+    sampled = []
+
+    class Counted(QueryMesh):
+        def observe(self, feedback):
+            events = super().observe(feedback)
+            if rows < self._rows <= rows + 20_000:
+                sampled.append(len(feedback.profiled))
+            return events
+
+    done = run(Counted(), first, drops, columns, workers=1, batch=2_000)
     [alarm, *_] = [e for e in done.ledger.events if e.kind in ("drift", "fallback")]
     assert rows < alarm.row <= rows + 6_000
-    # Those sampled of the new regime are fewer than 2,000 by the time that it is learned.
+    assert 0 < sum(sampled) <= 2_000
     late = done.per_batch[(rows + 20_000) // 2_000 :]
     each = sum(late) / (2_000 * len(late))
     assert each <= 1.10 * then.oracle(then.drops()) / rows
