@@ -16,11 +16,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Costed:
-    """A subset of the training tuples: its best route, its share of the rows, its cost."""
+    """A subset of the training tuples: its best route and its cost."""
 
     route: tuple[int, ...]
-    share: float
-    cost: float  # seconds per row of the subset, times its share
+    cost: float  # seconds per row of the subset, times its share of the rows
 
 
 @dataclass
@@ -75,8 +74,7 @@ class Costing:
         tested = folds if held_out else weights[None]
         cost = sum(float(w @ c) for w, c in zip(tested, each[-len(tested) :], strict=True))
         cost += self._doubt(weights, each[0], route)
-        whole = self.training.weight
-        return Costed(route, float(weights.sum()) / whole, cost / whole)
+        return Costed(route, cost / self.training.weight)
 
     def _doubt(self, weights: Floats, own: Floats, route: tuple[int, ...]) -> float:
         """Standard errors of what the subset's own route saves over the route for all."""

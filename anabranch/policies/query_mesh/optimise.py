@@ -67,15 +67,9 @@ class Solution:
     mesh: Mesh
     cost: float  # seconds per row
     single: float
-    tuples: int
     trace: tuple[tuple[int, float], ...] = ()
     partitions: tuple[Partition, ...] = ()  # of the attributes that tell something
     gap: float = 0.0  # share by which rows cost more under meshes that were found without them
-
-    @property
-    def saving(self) -> float:
-        """Share of the cost of one route that the mesh is expected to save."""
-        return 1 - self.cost / self.single if self.single > 0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -138,7 +132,7 @@ class Thought:
         task = self._task
         sample, query, settings = task.sample, task.query, task.settings
         if not len(sample):
-            return Solution(Mesh.single(query, query.written()), 0.0, 0.0, 0)
+            return Solution(Mesh.single(query, query.written()), 0.0, 0.0)
         partitions = yield from self._telling()
         cells = cells_of(sample, query, partitions)
         tuples = condense(sample.bits, cells, settings.condensed, task.costs)
@@ -161,7 +155,7 @@ class Thought:
         mesh = _mesh(query, partitions, cells, tuples, routes)
         trace = tuple(search.trace)
         gap = (yield from self._gap(mesh)) if task.check and partitions else 0.0
-        return Solution(mesh, search.best_cost, whole, len(training), trace, partitions, gap)
+        return Solution(mesh, search.best_cost, whole, trace, partitions, gap)
 
     def _gap(self, mesh: Mesh) -> Generator[None, None, float]:
         """Cross-validation (Section 4.2): the rows of each half under the mesh of the other."""

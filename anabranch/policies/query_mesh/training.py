@@ -64,8 +64,3 @@ class Training:
     def folds(self, members: Iterable[int]) -> Floats:
         """Fold, pattern -> rows of these tuples."""
         return np.asarray(self.counts[:, list(members)].sum(axis=1))
-
-    def drops(self) -> Floats:
-        """Tuple, operator -> share of its rows that the operator drops."""
-        by_tuple = self.counts.sum(axis=0)
-        return np.asarray(by_tuple @ self.patterns / np.maximum(self.weights, 1e-12)[:, None])

@@ -74,7 +74,6 @@ def solution_to_dict(solution: Solution) -> dict[str, Any]:
         "mesh": solution.mesh.to_dict(),
         "cost": solution.cost,
         "single": solution.single,
-        "tuples": solution.tuples,
         "trace": [list(entry) for entry in solution.trace],
     }
 
@@ -82,7 +81,7 @@ def solution_to_dict(solution: Solution) -> dict[str, Any]:
 def solution_from_dict(data: dict[str, Any], query: Query) -> Solution:
     mesh = Mesh.from_dict(data["mesh"]).check(query)
     trace = tuple((int(move), float(cost)) for move, cost in data["trace"])
-    return Solution(mesh, data["cost"], data["single"], data["tuples"], trace)
+    return Solution(mesh, data["cost"], data["single"], trace)
 
 
 def _text(numbers: NDArray[Any]) -> str:
