@@ -73,6 +73,7 @@ def _contest(
         "content": lambda: query.run(policy="content", attributes=names),
         "mesh": lambda: query.run(policy="mesh", attributes=names),
         "auto": lambda: query.run(policy="auto", attributes=names),
+        "auto, no attributes": lambda: query.run(policy="auto", attributes=[]),
     }
     done = {name: Measured() for name in makers}
     for name, make in makers.items():

@@ -40,6 +40,19 @@ def wait(brain, count, seconds=60.0):
     return told
 
 
+def answered(brain):
+    """The process that was asked, what it found and its alarm."""
+    ask(brain)
+    process = brain._process
+    try:
+        found, alarm = wait(brain, 2)
+    finally:
+        brain.close()
+    assert isinstance(found, Found)
+    assert isinstance(alarm, Alarm)
+    return process, found, alarm
+
+
 def is_alive(pid):
     try:
         os.kill(pid, 0)
@@ -52,20 +65,13 @@ def test_the_same_answers_as_in_this_process():
     here, there = Inside(), Beside()
     assert there._process is None  # nothing was asked yet
     ask(here)
-    ask(there)
-    pid = there._process.pid
-    try:
-        found, alarm = wait(there, 2)
-    finally:
-        there.close()
-    assert isinstance(found, Found)
-    assert isinstance(alarm, Alarm)
+    process, found, alarm = answered(there)
     mine, same = here.replies()
     assert found.solution.mesh == mine.solution.mesh
     assert len(found.solution.mesh.routes) > 1
     assert found.solution.trace == mine.solution.trace
     assert alarm == same
-    assert not is_alive(pid)
+    assert not is_alive(process.pid)
 
 
 def test_it_ends_with_its_pipe():
@@ -84,14 +90,7 @@ def test_a_process_that_is_asked_nothing_ends_and_another_is_started(monkeypatch
     assert first.wait(timeout=60) == 0
     assert brain._process is None
     assert brain.replies() == []  # that is no failure
-    ask(brain)
-    second = brain._process
-    try:
-        found, alarm = wait(brain, 2)
-    finally:
-        brain.close()
-    assert isinstance(found, Found)
-    assert isinstance(alarm, Alarm)
+    second, *_ = answered(brain)
     assert second.wait(timeout=60) == 0
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from anabranch.bench.replay import replay
+from anabranch.bench.replay import EVALUATION, STEP, replay
 from anabranch.data.mesh_streams import poisson, uniform, xor
 from anabranch.model import Attribute, InputError, Mesh, Windowed
 from anabranch.policies import AGreedy, ContentLearns, Fixed, QueryMesh, resolve
@@ -109,6 +109,25 @@ def test_the_sampling_rate_rises_on_an_alarm_and_falls_in_calm():
     assert max(alarmed) > 20 * (np.mean(calm) + 1e-4)
     assert min(c for row, c, _ in rates if row < rows) < 1.0
     assert max(c for row, c, _ in rates if alarm.row <= row < alarm.row + 2_000) == 1.0
+
+
+def test_no_batch_waits_long_for_a_search():
+    rows, batch = 200_000, 10_000
+    first, _, drops, columns = swapped(rows, 0)
+    thought = np.zeros(2 * rows // batch)
+
+    class Told(QueryMesh):
+        def observe(self, feedback):
+            events = super().observe(feedback)
+            thought[(self._rows - 1) // batch] += STEP * self.effort()
+            return events
+
+    done = run(Told(), first, drops, columns, workers=1, batch=batch)
+    work = EVALUATION * np.array(done.per_batch)
+    assert (thought > 0).sum() > 5  # a search lasts several batches
+    # The first batch gets faster than it was when its time for thought was set.
+    assert (thought / work)[0] < 0.25
+    assert (thought / work)[1:].max() < 0.20
 
 
 def test_the_cheaper_repair_comes_first():
