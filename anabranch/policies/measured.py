@@ -31,10 +31,12 @@ class Measured(Policy):
         self._rows = 0
         self._sizes = (0.0, 0.0)  # sums of rows and of rows times batch, fading
         self._called: set[int] = set()
+        self._fit_costs: NDArray[np.float64] | None = None  # good until more is measured
 
     def measure(self, feedback: Feedback) -> None:
         """Take in the timed calls of a slice."""
         self._rows += feedback.rows
+        self._fit_costs = None
         # Slices are short at the start only: the batch tells how large they will be.
         size = max(feedback.rows, feedback.batch)
         self._sizes = (
@@ -54,8 +56,14 @@ class Measured(Policy):
 
     def costs(self) -> NDArray[np.float64]:
         """Seconds per row of each operator: measured, else the prior, else their mean."""
+        if self._fit_costs is None:
+            self._fit_costs = self._fitted()
+        return self._fit_costs.copy()
+
+    def _fitted(self) -> NDArray[np.float64]:
+        rows = self.slice_rows
         known = [
-            fit.get(self.slice_rows) or prior
+            fit.get(rows) or prior
             for fit, prior in zip(self._fits, self._priors, strict=True)
         ]
         measured = [cost for cost in known if cost is not None]

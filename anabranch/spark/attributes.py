@@ -1,6 +1,6 @@
-"""Columns that rows are told apart by, and how their values travel: as one number each.
+"""Columns that rows are told apart by, and how their values travel: as they are, or as a number.
 
-Spark computes the number, so that a word costs the worker no more than a number does.
+Spark computes the number that stands for a word, so that it costs the worker no more than a number.
 """
 
 import math
@@ -13,10 +13,16 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     BooleanType,
+    ByteType,
     CharType,
     DataType,
     DateType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
     NumericType,
+    ShortType,
     StringType,
     StructType,
     TimestampNTZType,
@@ -39,6 +45,20 @@ SPELLED_EVERY = 100
 WORDS = (StringType, CharType, VarcharType)
 TIMES = (TimestampType, TimestampNTZType)
 NUMBERS = (NumericType, BooleanType, DateType, *TIMES)
+
+# These travel as they are, once for predicates and attributes together, and become numbers in the
+# worker, where they are needed: to cast all rows in Spark costs more.
+AS_THEY_ARE = (
+    ByteType,
+    ShortType,
+    IntegerType,
+    LongType,
+    FloatType,
+    DoubleType,
+    BooleanType,
+    DateType,
+    TimestampType,
+)
 
 Path = tuple[str, ...]
 
@@ -116,14 +136,23 @@ def _refused(df: DataFrame, name: str, known: list[str]) -> InputError:
 
 
 def describe(df: DataFrame, names: Sequence[str]) -> list[tuple[Attribute, Column]]:
-    """Each attribute, and the number that stands for its value."""
-    known = usable(df.schema)
+    """Each attribute, and the column by which its value travels."""
     described = []
     for name in names:
-        path, kind = known[name]
-        number = as_number(F.col(".".join(map(quoted, path))), kind)
-        described.append((Attribute(name, kind_of(kind)), number))
+        column, kind = _typed(df, name)
+        travels = column if isinstance(kind, AS_THEY_ARE) else as_number(column, kind)
+        described.append((Attribute(name, kind_of(kind)), travels))
     return described
+
+
+def numbers(df: DataFrame, names: Sequence[str]) -> dict[str, Column]:
+    """Attribute -> the number that stands for its value, as the kernel has it."""
+    return {name: as_number(*_typed(df, name)) for name in names}
+
+
+def _typed(df: DataFrame, name: str) -> tuple[Column, DataType]:
+    path, kind = usable(df.schema)[name]
+    return F.col(".".join(map(quoted, path))), kind
 
 
 def possible(df: DataFrame) -> tuple[Attribute, ...]:

@@ -236,8 +236,8 @@ def compile_stages(
         else:
             predicates.append(_probe(declared, snapshots, inputs))
     joins = [(snapshots[t.operator.name], t) for t in stages.joins]
-    # Labels of attributes cannot meet those of columns: these are other expressions.
-    places = {a.name: inputs.add(f"attribute {a.name}", column) for a, column in attributes}
+    # A column that a predicate reads, too, travels once.
+    places = {a.name: inputs.add(a.name, column) for a, column in attributes}
     spelled = None if words is None else inputs.add("words", words)
     return Compiled(predicates, inputs.columns, places, spelled, joins)
 

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 from anabranch.model import AtMost, InputError, Leaf, Mesh, Tree
 from anabranch.model.tree import Node
-from anabranch.spark.attributes import describe, possible
+from anabranch.spark.attributes import numbers, possible
 
 Numbers = Callable[[str], Column]  # an attribute's name -> the number that stands for its value
 
@@ -23,16 +23,15 @@ def route_column(mesh: Mesh, df: DataFrame) -> Column:
             "of the policies mesh and auto gives a tree where one tells the classes apart"
         )
     mesh.check(replace(mesh.query, attributes=possible(df)))
-    described = describe(df, list(mesh.classifier.attributes))
-    columns = {attribute.name: number for attribute, number in described}
+    columns = numbers(df, mesh.classifier.attributes)
     return _route(mesh.classifier.root, columns.__getitem__)
 
 
-def _route(node: Node, numbers: Numbers) -> Column:
+def _route(node: Node, number: Numbers) -> Column:
     """A test that is NULL does not hold, so rows without a value go the other way."""
     if isinstance(node, Leaf):
         return F.lit(node.route)
-    value = numbers(node.attribute)
+    value = number(node.attribute)
     # Spark orders NaN above all numbers: it is at most none of them, as in the kernel.
     holds = value <= node.border if isinstance(node, AtMost) else value.isin(*node.values)
-    return F.when(holds, _route(node.yes, numbers)).otherwise(_route(node.no, numbers))
+    return F.when(holds, _route(node.yes, number)).otherwise(_route(node.no, number))

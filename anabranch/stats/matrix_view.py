@@ -53,24 +53,24 @@ class MatrixView:
         dropped = ordered.any(axis=1)
         ordered = ordered[dropped]
         first = ordered.argmax(axis=1)  # dc of Figure 3: the first operator that drops the row
-        by_first = np.zeros((n, n), np.int64)
-        for position in np.unique(first):
-            by_first[position] = ordered[first == position].sum(axis=0)
+        by_first = (first == np.arange(n)[:, None]).astype(np.int64) @ ordered
         # A row dropped first at dc counts in every row of V up to dc.
         return np.asarray(by_first[::-1].cumsum(axis=0)[::-1], np.int64)
 
-    def _eligible(self, position: int) -> NDArray[np.bool_]:
-        placed = set(self.order[:position])
-        return np.array([self.query.guards[i] <= placed for i in self.order])
+    def _eligible(self) -> NDArray[np.bool_]:
+        """Position, place in the order -> may that operator, here or later now, be put there?"""
+        n = len(self.order)
+        place = {operator: i for i, operator in enumerate(self.order)}
+        behind = [max((place[g] for g in self.query.guards[o]), default=-1) for o in self.order]
+        positions = np.arange(n)[:, None]
+        return (np.array(behind) < positions) & (np.arange(n) >= positions)
 
     def violation(self, costs: Costs, alpha: float = 1.0) -> int | None:
         """The first position at which the Greedy Invariant fails by more than 1 / alpha."""
         ratios = self.values / costs[list(self.order)]
-        for i in range(len(self.order)):
-            later = np.where(self._eligible(i)[i:], ratios[i, i:], 0.0)
-            if ratios[i, i] < alpha * later.max():
-                return i
-        return None
+        later = np.where(self._eligible(), ratios, 0.0).max(axis=1)
+        violated = np.diagonal(ratios) < alpha * later
+        return int(violated.argmax()) if violated.any() else None
 
     def correct(self, position: int, bits: Bits, costs: Costs, alpha: float = 1.0) -> None:
         """Re-order from `position` on until the invariant holds again.

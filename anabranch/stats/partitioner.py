@@ -150,18 +150,19 @@ def _equal_shares(name: str, values: Floats, ranges: int) -> RangePartition:
         return RangePartition(name, ())
     rows = np.sort(values)
     places = np.arange(1, ranges) * len(rows) // ranges
-    reach = len(rows) // ranges // 3
-    borders = np.unique([_at_gap(rows, place, reach) for place in places.tolist()])
+    borders = np.unique(_at_gaps(rows, places, len(rows) // ranges // 3))
     return RangePartition(name, tuple(map(float, borders[borders > rows[0]])))
 
 
-def _at_gap(rows: Floats, place: int, reach: int) -> float:
-    """The value at a place among sorted rows, or behind a gap nearby: clusters are not cut."""
-    near = rows[max(place - reach, 0) : place + reach + 1]
-    gaps = np.diff(near)
-    if len(gaps) and gaps.max() > GAP * max(float(gaps.mean()), 1e-300):
-        return float(near[int(gaps.argmax()) + 1])
-    return float(rows[place])
+def _at_gaps(rows: Floats, places: NDArray[np.int64], reach: int) -> Floats:
+    """Values at places among sorted rows, or behind a gap within reach: clusters are not cut."""
+    if not reach:
+        return rows[places]
+    near = rows[places[:, None] + np.arange(-reach, reach + 1)]
+    gaps = np.diff(near, axis=1)
+    wide = gaps.max(axis=1) > GAP * np.maximum(gaps.mean(axis=1), 1e-300)
+    behind = near[np.arange(len(places)), gaps.argmax(axis=1) + 1]
+    return np.where(wide, behind, rows[places])
 
 
 def is_stale(partition: SinglePartition, codes: NDArray[np.int64]) -> bool:

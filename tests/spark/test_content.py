@@ -12,7 +12,8 @@ from pyspark.sql import functions as F
 import anabranch as ab
 from anabranch.data.lab import COLUMNS, TIME, read_lab
 from anabranch.data.stream_star import CLASS, UNRELATED, StreamStar, skewed
-from anabranch.spark.attributes import usable
+from anabranch.kernel.attributes import Attributes
+from anabranch.spark.attributes import describe, numbers, usable
 
 ROWS = 24_000
 CITIES = ["Aarau", "Bern", "Chur", "Davos"]
@@ -183,6 +184,32 @@ def test_long_words_and_sequences_are_left_out(df):
     run = query_of(df).run(policy="content", attributes=["note", "id"])
     assert ids(run) == plain_ids(df)
     assert run.report().classifiers == {}
+
+
+def test_the_kernel_has_the_numbers_that_spark_would_compute(df):
+    names = [name for name in usable(df.schema) if name != "id"]
+    travelling = df.select("id", *(c.alias(a.name) for a, c in describe(df, names))).toArrow()
+    computed = df.select("id", *(c.alias(n) for n, c in numbers(df, names).items())).toArrow()
+    for table in (travelling, computed):
+        assert table["id"].to_pylist() == travelling["id"].to_pylist()
+    assert travelling["day"].type == pa.date32()  # as it is
+    for name in names:
+        one, other = (
+            Attributes({name: table.combine_chunks()[name].combine_chunks()}).get(name)
+            for table in (travelling, computed)
+        )
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_column_that_predicates_read_travels_once(df):
+    run = query_of(df).run(policy="content", attributes=["code", "day"])
+    [call] = [line for line in explained(run.df).splitlines() if "ArrowEvalPython" in line]
+    assert call.count("code#") == 1
+    assert call.count("day#") == 1
+
+
+def explained(df):
+    return df._jdf.queryExecution().executedPlan().toString()
 
 
 def test_lookups_and_joins(spark):

@@ -12,7 +12,7 @@ import anabranch as ab
 from anabranch.data.mesh_streams import xor
 from anabranch.model import NULL, AtMost, Leaf, Mesh, OneOf, Operator, Query, Route, Tree
 from anabranch.report.explain import explain_plan
-from anabranch.spark.attributes import describe
+from anabranch.spark.attributes import numbers
 from anabranch.spark.pilot import sample
 from anabranch.spark.tree_column import route_column
 
@@ -201,8 +201,8 @@ def test_the_tree_as_an_expression_says_what_the_kernel_says(df):
     query = Query((Operator("a"), Operator("b")))
     routes = Route.of(query, (0, 1)), Route.of(query, (1, 0))
     names = ["sector", "size", "share"]
-    numbers = df.select("id", *(number.alias(a.name) for a, number in describe(df, names)))
-    agri = numbers.filter(df["sector"] == "agri").first()["sector"]
+    known = df.select("id", *(number.alias(name) for name, number in numbers(df, names).items()))
+    agri = known.filter(df["sector"] == "agri").first()["sector"]
     root = OneOf(
         "sector",
         AtMost("size", Leaf(0), Leaf(1), 130.0),
@@ -210,7 +210,7 @@ def test_the_tree_as_an_expression_says_what_the_kernel_says(df):
         (agri,),
     )
     mesh = Mesh(query, routes, {}, Tree(root))
-    rows = numbers.join(df.select("id", route_column(mesh, df).alias("route")), "id").collect()
+    rows = known.join(df.select("id", route_column(mesh, df).alias("route")), "id").collect()
     columns = {
         name: np.array([NULL if row[name] is None else row[name] for row in rows]) for name in names
     }

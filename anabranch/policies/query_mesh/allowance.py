@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 # Rows whose sampling may be paid before it is earned: at the start, and after an alarm.
 CREDIT_ROWS = 200
+# Rows that are sampled at once, or none: to sample any at all makes every call of a slice dearer.
+LEAST_SAMPLED = 100
 # In calm less is sampled and learned, by this factor for every sample without news, down to this
 # share.
 CALMING, LEAST_RATE = 0.5, 0.2
@@ -133,7 +135,9 @@ class Allowance:
         if extra <= 0 or rows <= 0:
             return 0.0
         affordable = self._sampling / extra + self.credit
-        return float(min(max(affordable / rows, 0.0), 1.0))
+        if affordable < LEAST_SAMPLED:
+            return 0.0
+        return float(min(affordable / rows, 1.0))
 
     def alarm(self) -> None:
         """The data is not what it was: sample and learn at once."""

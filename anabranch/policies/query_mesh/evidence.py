@@ -1,14 +1,15 @@
 """What a mesh is looked for by: sampled rows, rows seen on their way, and when there are enough."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from anabranch.model import Query
-from anabranch.policies.base import Feedback, Floats
+from anabranch.policies.base import Bits, Feedback, Floats
 from anabranch.policies.query_mesh.wire import sample_to_dict
-from anabranch.policies.register import Register
+from anabranch.policies.register import MOST_TAKEN, Register
 from anabranch.stats import Reservoir
 
 # Shares of the sample at which a mesh is looked for, before the sample is complete.
@@ -19,12 +20,33 @@ MOST_GROWTH = 4
 # be told again, and the bytes that it may take.
 LEAST_TOLD, GROWN, MOST_BYTES = 50, 1.5, 65_536
 # Rows of a slice that are looked at though it costs no evaluation, and slices where that is done.
-FREE_ROWS, FREE_SLICES = 1_000, 32
+FREE_ROWS, FREE_SLICES = 1_000, 10
 # A mesh is looked for again when so many times the rows were looked at.
 LOOKED = 3
 
 
 Trace = tuple[tuple[int, float], ...]  # move -> the best cost from there on
+
+
+class Waiting:
+    """Rows that were looked at, to be counted when that is asked for: many at once cost less."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self._parts: list[tuple[Floats, Bits, Bits]] = []
+
+    def add(self, values: Floats, passed: Bits, met: Bits) -> None:
+        self._parts.append((values, passed, met))
+        self.rows += len(values)
+
+    def take(self) -> Iterator[tuple[Floats, Bits, Bits]]:
+        """All rows, in lots that are counted in full."""
+        parts, self._parts, self.rows = self._parts, [], 0
+        if parts:
+            values, passed, met = (np.concatenate(each) for each in zip(*parts, strict=True))
+            for begin in range(0, len(values), MOST_TAKEN):
+                lot = slice(begin, begin + MOST_TAKEN)
+                yield values[lot], passed[lot], met[lot]
 
 
 @dataclass
@@ -53,6 +75,7 @@ class Evidence:
         self.sample.clear()
         self.sample.size = self.size
         self.register.clear()
+        self._waiting = Waiting()
         self._looks = [round(share * self.size) for share in (*EARLY, 1.0)]
         self._look_at, self._curious = FREE_ROWS, FREE_SLICES
         self.free = False
@@ -79,7 +102,7 @@ class Evidence:
         names = [attribute.name for attribute in self.query.attributes]
         values = feedback.profiled_values(names)
         if names:
-            self.register.update(values, feedback.passed, feedback.passed | feedback.dropped)
+            self._waiting.add(values, feedback.passed, feedback.passed | feedback.dropped)
         if self.free:
             self._curious -= 1
         else:
@@ -98,7 +121,16 @@ class Evidence:
         if not self.query.attributes:
             return False
         sampled = bool(self._looks) and len(self.sample) >= self._looks[0]
-        return sampled or (nothing and self.register.seen >= self._look_at)
+        return sampled or (nothing and self._seen >= self._look_at)
+
+    def count(self) -> None:
+        """Register all rows that were looked at."""
+        for rows in self._waiting.take():
+            self.register.update(*rows)
+
+    @property
+    def _seen(self) -> int:
+        return self.register.seen + self._waiting.rows
 
     @property
     def complete(self) -> bool:
@@ -134,4 +166,4 @@ class Evidence:
     def looked(self) -> None:
         """A mesh was looked for by what there is."""
         self._looks = [size for size in self._looks if size > len(self.sample)]
-        self._look_at = max(self._look_at, LOOKED * self.register.seen)
+        self._look_at = max(self._look_at, LOOKED * self._seen)

@@ -134,6 +134,9 @@ class Thought:
         if not len(sample):
             return Solution(Mesh.single(query, query.written()), 0.0, 0.0)
         partitions = yield from self._telling()
+        if not partitions and self._register is not None:
+            # In a worker, one route for all rows is A-Greedy's business.
+            return Solution(Mesh.single(query, query.written()), 0.0, 0.0)
         cells = cells_of(sample, query, partitions)
         tuples = condense(sample.bits, cells, settings.condensed, task.costs)
         yield

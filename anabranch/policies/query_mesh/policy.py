@@ -40,7 +40,7 @@ WORTH_TRYING, GAIN, FIRST_GAIN = 0.01, 0.005, 0.015
 # A sample is stable if rows cost at most this share more under meshes that were found without them.
 STABLE = 0.03
 # While there is news to expect, a slice has at most this part of the rows since the start.
-SLICES, LEAST_SLICE = 3, 150
+SLICES, LEAST_SLICE = 2, 150
 # Rows without news after which less is sampled and learned.
 CALM_ROWS = 50_000
 # A-Greedy's profile window. To a budget of 1 % one of the paper's 1000 rows takes hundreds of
@@ -159,9 +159,8 @@ class QueryMesh(Parameters):
         return replace(told, rows=rows, least=int(share * least))
 
     def _sampling(self) -> Sampling:
-        first = self._single.sampling()
         if len(self.query) < 2 or self._single.beginning:
-            return first
+            return self._single.sampling()
         if self._contest.trial is not None:
             return Sampling(rows=self._contest.trial.slice_rows)
         seen = self._rows - self._since
@@ -171,7 +170,8 @@ class QueryMesh(Parameters):
             return Sampling(rows=rows)
         if self._evidence.free:
             return Sampling(self._evidence.rate(usual), None, rows)
-        return Sampling(self._allowance.rate(usual, self._means.extra), first.extra, rows)
+        rate = self._allowance.rate(usual, self._means.extra)
+        return Sampling.everything(len(self.query), rate, rows)
 
     # What is learned ------------------------------------------------------------------------
 
@@ -264,6 +264,7 @@ class QueryMesh(Parameters):
         if self._thinking.busy:
             self._learned_something = True
             self._allowance.hurried = self._mesh is None and not self._since
+            self._evidence.count()
             if found := self._thinking.go_on(self._allowance):
                 self._conclude(found)
 
