@@ -63,8 +63,7 @@ class Measured(Policy):
     def _fitted(self) -> NDArray[np.float64]:
         rows = self.slice_rows
         known = [
-            fit.get(rows) or prior
-            for fit, prior in zip(self._fits, self._priors, strict=True)
+            fit.get(rows) or prior for fit, prior in zip(self._fits, self._priors, strict=True)
         ]
         measured = [cost for cost in known if cost is not None]
         mean = sum(measured) / len(measured) if measured else 1.0

@@ -39,6 +39,8 @@ RELEVANT = 0.5
 # Attributes that are tried in pairs, and partitions of each of a pair.
 PAIRED = 12
 COARSE = 8
+# Codes of rows that are counted at once, for several operators where there are few.
+AT_ONCE = 50_000
 # Rows below which nothing is judged, and rows per partition that make a table dense enough.
 LEAST_ROWS = 100
 ROWS_PER_CELL = 8
@@ -225,34 +227,44 @@ class Register:
         return self._told
 
     def _best_pair(self, operator: int, places: list[int], threshold: float) -> Found | None:
-        met = self._met[:, operator]
-        rows = int(met.sum())
-        if len(places) < 2 or rows < LEAST_ROWS:
+        if len(places) < 2 or int(self._met[:, operator].sum()) < LEAST_ROWS:
             return None
         if self._paired is None:
             self._paired = self._pair_table(places)
-        codes, width = self._paired.codes[met], self._paired.width
-        rows_in = count(codes, width, np.ones((rows, 1), bool))[0]
-        # Most pairs have too many partitions for few rows, and need not be looked at.
-        dense = np.nonzero((rows_in > 0).sum(axis=1) * ROWS_PER_CELL <= rows)[0]
-        if not len(dense):
-            return None
-        passed = self._passed[met, operator]
-        rows_in = rows_in[dense]
-        rows_out = count(codes[:, dense], width, passed[:, None])[0]
-        told = evidence(rows_in, rows_out)
-        best = _best(told, threshold, FALSE_ALARM, codes.shape[1])
+        table = self._paired
+        if operator not in table.told:
+            self._count_pairs(table, operator)
+        rows_in, rows_out, told = table.told[operator]
+        best = _best(told, threshold, FALSE_ALARM, len(table.parts))
         if best is None:
             return None
-        pair = pair_of(*self._paired.parts[int(dense[best])])
+        pair = pair_of(*table.parts[best])
         size = pair.size
         return Found(pair, float(told.ratio[best]), rows_in[best, :size], rows_out[best, :size])
+
+    def _count_pairs(self, table: "_PairTable", operator: int) -> None:
+        """Count the pairs for an operator, and for as many others as make a call worth it."""
+        several = max(1, AT_ONCE // max(table.codes.size, 1))
+        chosen = [
+            o
+            for o in range(operator, self._met.shape[1])
+            if o not in table.told and self.can_judge(o)
+        ]
+        chosen = list(dict.fromkeys([operator, *chosen]))[:several]
+        met = self._met[:, chosen]
+        rows_in = count(table.codes, table.width, met)
+        rows_out = count(table.codes, table.width, met & self._passed[:, chosen])
+        told = evidence(rows_in, rows_out)
+        every = list(range(len(table.parts)))
+        for place, o in enumerate(chosen):
+            table.told[o] = rows_in[place], rows_out[place], told.of(place, every)
 
     def _pair_table(self, places: list[int]) -> "_PairTable":
         coarse = [self._coarsened(place) for place in places]
         codes = [a * two.size + b for (_, a), (two, b) in combinations(coarse, 2)]
         parts = [(one, two) for (one, _), (two, _) in combinations(coarse, 2)]
-        return _PairTable(parts, np.column_stack(codes), max(a.size * b.size for a, b in parts))
+        width = max(a.size * b.size for a, b in parts)
+        return _PairTable(parts, np.column_stack(codes), width, {})
 
     def _coarsened(self, place: int) -> tuple[SinglePartition, Codes]:
         column = self._values[:, place]
@@ -287,11 +299,12 @@ class Register:
 
 @dataclass(frozen=True)
 class _PairTable:
-    """Attributes two by two: their partitions, and those of each row kept."""
+    """Attributes two by two: their partitions, those of each row kept, and In and Out over them."""
 
     parts: list[tuple[SinglePartition, SinglePartition]]
     codes: Codes
     width: int
+    told: dict[int, tuple[Floats, Floats, Evidence]]  # of operators asked for
 
 
 @lru_cache(maxsize=1024)

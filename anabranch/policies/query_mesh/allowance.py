@@ -44,15 +44,15 @@ class Allowance:
     >>> allowance.earn(useful=1.0, extra=0.012, spent=1.1, row_cost=1e-5)
     >>> round(allowance.rate(rows=1_000, extra=2e-5), 3)
     0.1
-    >>> allowance.pass_by(rows=100, batch=10_000); allowance.steps()  # 15 ms of this batch's 0.1 s
-    150
+    >>> allowance.pass_by(rows=2_000, batch=10_000, spent=0.02)  # as it goes, it takes 0.1 s
+    >>> allowance.steps()  # 15 ms, less a safety margin
+    89
     """
 
     budget: float
     duty: float
     credit: int = CREDIT_ROWS  # rows that may be sampled before that is earned
     calm: float = 1.0
-    hurried: bool = True  # whether thought may take all its time, whatever other learning takes
     _sampling: float = 0.0  # seconds left for evaluating sampled rows
     _learning: float = 0.0  # seconds left for taking in sampled rows and counting others
     _thinking: float = 0.0  # seconds left for searches
@@ -60,6 +60,7 @@ class Allowance:
     _besides: float = 0.0  # seconds of other learning in it
     _rows: int = 0  # of this batch, so far
     _batch: int = 0  # rows that it has in all
+    _spent: float = 0.0  # seconds that it has taken so far
     _row: float = 0.0  # seconds that a row takes
     _timed: tuple[float, float] = (FIRST_STEPS * FIRST_STEP, FIRST_STEPS)  # seconds, steps
     _steps: int = 0  # of thought since the last payment
@@ -77,22 +78,32 @@ class Allowance:
         self._advance = min(THOUGHT_ROWS * dear, MOST_THOUGHT)
         self._row = row_cost
 
-    def pass_by(self, rows: int, batch: int) -> None:
-        """Rows of a batch went by. Each has its time for thought, which may be used at once.
+    def pass_by(self, rows: int, batch: int, spent: float) -> None:
+        """Rows of a batch went by. Each batch has its time for thought, which may be used at once.
 
         What was not used is not saved up: no batch is to wait long.
         """
         if self._rows >= self._batch:  # the one before is over
-            self._rows = 0
             self._thought = max(self._thought - self._time, 0.0)
-            self._besides = 0.0
+            self._rows, self._spent, self._besides = 0, 0.0, 0.0
         self._rows, self._batch = self._rows + rows, batch
+        self._spent += spent
 
     @property
     def _time(self) -> float:
-        """Seconds by which thought may prolong a batch."""
-        whole = self.duty * self._batch * self._row
-        return whole if self.hurried else max(whole - self._besides, LEAST_LEFT * whole)
+        """Seconds by which thought may prolong a batch that other learning prolongs, too."""
+        return max(self._whole - self._besides, LEAST_LEFT * self._whole)
+
+    @property
+    def _whole(self) -> float:
+        """Seconds by which all learning is to prolong a batch."""
+        left = max(self._batch - self._rows, 0)
+        return self.duty * (self._spent + left * self._row)
+
+    @property
+    def in_time(self) -> bool:
+        """Whether learning has not prolonged the batch by all that it may."""
+        return self._besides + self._thought < self._whole
 
     def pay(self, learning: float, ordinary: bool) -> None:
         """Learning took so long the last time; was there nothing but an ordinary slice?
@@ -156,8 +167,12 @@ class Allowance:
         """Steps of thought that there is time for now."""
         left = self._time - self._thought
         seconds, steps = self._timed
-        planned = left if self.hurried else CAUTION * left
-        return max(1, int(planned * steps / max(seconds, 1e-9))) if left > 0 else 0
+        return max(1, int(CAUTION * left * steps / max(seconds, 1e-9))) if left > 0 else 0
+
+    @property
+    def has_time(self) -> bool:
+        """Whether there will be time for thought after the next rows: a new batch brings some."""
+        return self._rows >= self._batch or self.steps() > 0
 
     def thought(self, steps: int) -> None:
         """So many steps were taken; what they took is told with the next feedback."""

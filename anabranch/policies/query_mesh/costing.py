@@ -1,5 +1,6 @@
 """What a configuration costs (Query Mesh, Equation 2), subset by subset."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -61,28 +62,38 @@ class Costing:
     def subset(self, members: Subset) -> Costed:
         """The best route of a subset and its cost."""
         if members not in self._known:
-            self._known[members] = self._cost(members)
+            self.prepare([members])
         return self._known[members]
 
-    def _cost(self, members: Subset) -> Costed:
-        folds = self.training.folds(members)
-        weights = folds.sum(axis=0)
-        held_out = len(folds) > 1 and bool(folds.sum(axis=1).all())
-        groups = np.concatenate([weights[None], weights - folds]) if held_out else weights[None]
-        orders = [tuple(order) for order in self._best.of(groups).tolist()]
-        route, each = orders[0], [self._best.costs_of(order) for order in orders]
-        tested = folds if held_out else weights[None]
-        cost = sum(float(w @ c) for w, c in zip(tested, each[-len(tested) :], strict=True))
-        cost += self._doubt(weights, each[0], route)
-        return Costed(route, cost / self.training.weight)
+    def prepare(self, subsets: Iterable[Subset]) -> None:
+        """Cost many subsets, those not known yet, at once."""
+        fresh = [members for members in dict.fromkeys(subsets) if members not in self._known]
+        if not fresh:
+            return
+        folds = self.training.folds(fresh)
+        weights = folds.sum(axis=1)
+        # All rows of a subset, and those outside each fold.
+        groups = np.concatenate([weights[:, None], weights[:, None] - folds], axis=1)
+        found = self._best.of(groups.reshape(-1, groups.shape[2]))
+        orders = list(map(tuple, found.tolist()))
+        each = np.array([self._best.costs_of(order) for order in orders]).reshape(groups.shape)
+        # Where a fold has no row of a subset, nothing can be held out.
+        held_out = (folds.sum(axis=2) > 0).all(axis=1) & (folds.shape[1] > 1)
+        tested = (folds * each[:, 1:]).sum(axis=(1, 2))
+        cost = np.where(held_out, tested, (weights * each[:, 0]).sum(axis=1))
+        cost = (cost + self._doubt(weights, each[:, 0])) / self.training.weight
+        routes = orders[:: groups.shape[1]]
+        for members, route, seconds in zip(fresh, routes, cost.tolist(), strict=True):
+            self._known[members] = Costed(route, seconds)
 
-    def _doubt(self, weights: Floats, own: Floats, route: tuple[int, ...]) -> float:
-        """Standard errors of what the subset's own route saves over the route for all."""
-        if not self.doubt or route == self.common:
+    def _doubt(self, weights: Floats, own: Floats) -> Floats | float:
+        """Standard errors of what the subsets' own routes save over the route for all."""
+        if not self.doubt:
             return 0.0
         saved = self._best.costs_of(self.common) - own
-        mean = float(weights @ saved) / float(weights.sum())
-        return self.doubt * float(np.sqrt(weights @ (saved - mean) ** 2))
+        mean = (weights * saved).sum(axis=1) / weights.sum(axis=1)
+        spread = (weights * (saved - mean[:, None]) ** 2).sum(axis=1)
+        return np.asarray(self.doubt * np.sqrt(spread))
 
     @cached_property
     def common(self) -> tuple[int, ...]:

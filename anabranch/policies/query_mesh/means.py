@@ -27,8 +27,11 @@ class Means:
     def __post_init__(self) -> None:
         self.costs = np.ones(len(self.single.query))
 
-    def update(self, feedback: Feedback, allowance: Allowance) -> None:
-        """A slice is over; what it took is earned and paid."""
+    def update(self, feedback: Feedback, allowance: Allowance, promised: float | None) -> None:
+        """A slice is over; what it took is earned and paid.
+
+        `promised` are the seconds that a row takes from now on, if there is a new order.
+        """
         self.costs = self.single.cautious_costs()
         extra = np.zeros(len(self.costs))
         for call in feedback.calls:
@@ -41,7 +44,8 @@ class Means:
             # What nothing was timed of yet has no cost to speak of: no more was earned than spent.
             useful = min(self.row * feedback.rows, feedback.spent)
             paid = min(float(extra @ self.costs), feedback.spent)
-            allowance.earn(useful, paid, feedback.spent, self.row)
+            row = self.row if promised is None else min(self.row, promised)
+            allowance.earn(useful, paid, feedback.spent, row)
 
     @property
     def batch(self) -> float:

@@ -245,9 +245,11 @@ def _routes(costing: Costing, best: Configuration, tolerance: float) -> dict[Rou
     query, training = costing.query, costing.training
     routes: dict[Route, list[int]] = {}
     for order, members in costing.routes(best).items():
-        weights = training.folds(members).sum(axis=0)
-        parts = uncertain_parts(training.patterns, costing.costs, order, query, weights, tolerance)
         indexes = list(order)
+        parts: tuple[tuple[int, int], ...] = ()
+        if tolerance:
+            rows = training.folds([members])[0].sum(axis=0)
+            parts = uncertain_parts(training.patterns, costing.costs, order, query, rows, tolerance)
         for begin, end in parts:
             indexes[begin:end] = sorted(indexes[begin:end])
         routes.setdefault(Route.of(query, indexes, parts), []).extend(members)

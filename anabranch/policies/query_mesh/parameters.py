@@ -9,8 +9,8 @@ from anabranch.policies.query_mesh.optimise import THOROUGH, Settings
 from anabranch.policies.query_mesh.search import SEARCHES, Exhaustive, IterativeImprovement, Stop
 from anabranch.policies.query_mesh.starts import STARTS
 
-# Local optimisations of a search, the paper's.
-ITERATIONS = 3
+# Local optimisations of a search, the paper's; and the patience of a first one.
+ITERATIONS, FIRST_PATIENCE = 3, 1
 
 
 @dataclass
@@ -53,9 +53,11 @@ class Parameters(Policy):
         """How to search between batches; `first` where little is known yet."""
         stop = Stop(iterations=self.iterations)
         if self.search == IterativeImprovement.name:
-            # A first mesh need not be the best: it is mended by what all rows tell.
-            stop = Stop(iterations=1 if first else self.iterations or ITERATIONS)
-        return Settings(self.condensed, self.search, self.start, stop, self.seed, self.tolerance)
+            stop = Stop(iterations=self.iterations or ITERATIONS)
+            if first:  # it need not be the best: it is mended by what all rows tell
+                stop = Stop(iterations=1, patience=FIRST_PATIENCE)
+        tolerance = 0.0 if first else self.tolerance
+        return Settings(self.condensed, self.search, self.start, stop, self.seed, tolerance)
 
     @property
     def thorough(self) -> Settings:

@@ -39,8 +39,9 @@ from anabranch.policies.trial import DOUBT
 WORTH_TRYING, GAIN, FIRST_GAIN = 0.01, 0.005, 0.015
 # A sample is stable if rows cost at most this share more under meshes that were found without them.
 STABLE = 0.03
-# While there is news to expect, a slice has at most this part of the rows since the start.
-SLICES, LEAST_SLICE = 2, 150
+# While there is news to expect, a slice has at most this part of the rows since the start, but at
+# least so many rows, and at the start as many as take so many seconds: each calls all operators.
+SLICES, LEAST_SLICE, SHORTEST_SLICE = 2, 150, 0.02
 # Rows without news after which less is sampled and learned.
 CALM_ROWS = 50_000
 # A-Greedy's profile window. To a budget of 1 % one of the paper's 1000 rows takes hundreds of
@@ -104,6 +105,7 @@ class QueryMesh(Parameters):
         if self._mesh is not None:
             self._tuning.begin(Refinement.blank(self._mesh), 0)
         self._means = Means(self._single)
+        self._given = start is not None
         self._since = 0  # the last alarm
         self._bore_at = CALM_ROWS
         self._learned_something = False  # in the last slice
@@ -164,14 +166,24 @@ class QueryMesh(Parameters):
         if self._contest.trial is not None:
             return Sampling(rows=self._contest.trial.slice_rows)
         seen = self._rows - self._since
-        rows = max(LEAST_SLICE, seen // SLICES) if self._evidence.eager else None
+        rows = self._slice(seen) if self._evidence.eager else None
         usual = min(rows or self._means.batch, self._means.batch)
         if not self._allowance.may_learn:
             return Sampling(rows=rows)
-        if self._evidence.free:
-            return Sampling(self._evidence.rate(usual), None, rows)
+        if self._evidence.free:  # thought comes first
+            rate = 0.0 if self._thinking.busy else self._evidence.rate(usual)
+            return Sampling(rate, None, rows)
         rate = self._allowance.rate(usual, self._means.extra)
         return Sampling.everything(len(self.query), rate, rows)
+
+    def _slice(self, seen: int) -> int:
+        """Rows of a slice while there is news to expect, so many rows after the last alarm."""
+        if self._thinking.busy and self._allowance.has_time:
+            return LEAST_SLICE
+        rows = max(LEAST_SLICE, seen // SLICES)
+        if self._fresh:  # nothing is wrong that would have to be mended soon
+            rows = max(rows, int(SHORTEST_SLICE / max(self._means.row, 1e-9)))
+        return rows
 
     # What is learned ------------------------------------------------------------------------
 
@@ -180,13 +192,14 @@ class QueryMesh(Parameters):
             return ()
         self._rows += feedback.rows
         self._thinking.steps = 0
-        self._allowance.pass_by(feedback.rows, feedback.batch)
         self._allowance.pay(feedback.learning, not self._learned_something)
+        self._allowance.pass_by(feedback.rows, feedback.batch, feedback.spent)
         self._learned_something = len(feedback.profiled) > 0
         self._tally(feedback)
         switched = self._single.observe(self._evidence.complete_rows(feedback))
         self._take_in(feedback)
-        self._means.update(feedback, self._allowance)
+        promised = next((event.cost_after for event in switched), None)
+        self._means.update(feedback, self._allowance, promised)
         if self._mesh is not None or self._contest.trial is not None:
             if switched:  # what the sampled rows say of one route has changed: does the mesh pay?
                 self._contest.hurry(self._rows)
@@ -209,6 +222,11 @@ class QueryMesh(Parameters):
             return self._try(feedback)
         self._think()
         return ()
+
+    @property
+    def _fresh(self) -> bool:
+        """Whether all that is known was learned since the start."""
+        return not self._since and not self._given
 
     @property
     def _knows_nothing(self) -> bool:
@@ -263,7 +281,6 @@ class QueryMesh(Parameters):
             self._thinking.begin(self._task(), self._evidence.register)
         if self._thinking.busy:
             self._learned_something = True
-            self._allowance.hurried = self._mesh is None and not self._since
             self._evidence.count()
             if found := self._thinking.go_on(self._allowance):
                 self._conclude(found)
@@ -325,7 +342,8 @@ class QueryMesh(Parameters):
         if self._mesh is not None and self._contest.is_audit_due(self._rows):
             self._contest.audit(Proposal(self._mesh, "", refinement), self._single.plan())
             return
-        if not tuning.is_due(self._rows) or not self._allowance.may_learn:
+        allowance = self._allowance
+        if not tuning.is_due(self._rows) or not allowance.may_learn or not allowance.in_time:
             return
         self._learned_something = True
         repair, mesh, gain = tuning.look(self.plan(), means.costs, means.overhead, self._rows)
@@ -371,6 +389,7 @@ class QueryMesh(Parameters):
         self._bore_at = self._rows + CALM_ROWS
         several = len(proposal.mesh.routes) > 1
         self._mesh = proposal.mesh if several else None
+        self._evidence.free = False  # it is known what tells rows apart
         self._tuning.settle(proposal.refinement if several else None, self._rows)
 
     def _fall_back(self, proposal: Proposal) -> None:

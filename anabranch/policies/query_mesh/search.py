@@ -26,8 +26,8 @@ from anabranch.policies.query_mesh.starts import STARTS
 
 # Training tuples up to which all configurations are looked at.
 MOST_EXHAUSTIVE = 9
-# Moves in vain, per subset, after which a solution is taken for a local minimum.
-PATIENCE = 6
+# Neighbours that iterative improvement costs at once: most moves are in vain.
+AT_ONCE = 8
 # Moves at one temperature: per training tuple, and at least. The factor to the next temperature.
 CHAIN, LEAST_CHAIN, COOLING = 0.4, 20, 0.9
 # Chance of accepting a usual worsening at the first temperature, and when nothing moves any more.
@@ -48,12 +48,16 @@ class Stop:
         Time.
     subsets
         Memory: subsets of training tuples whose cost is kept.
+    patience
+        Moves in vain, per tuple and subset, after which iterative improvement takes a solution for
+        a local minimum.
     """
 
     iterations: int | None = None
     plateau: int | None = None
     seconds: float | None = None
     subsets: int | None = None
+    patience: int = 6
 
 
 @dataclass
@@ -161,20 +165,31 @@ class IterativeImprovement(Search):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._vain = 0
+        self._drawn: list[Configuration] = []  # neighbours of the current solution
+
+    def _draw(self) -> Configuration | None:
+        """A neighbour; the more were in vain, the more others are drawn and costed with it."""
+        count = min(1 + self._vain, AT_ONCE)
+        drawn = [random_neighbour(self.current, self.random) for _ in range(count)]
+        self._drawn = [neighbour for neighbour in drawn if neighbour is not None]
+        self.costing.prepare(members for config in self._drawn for members in config)
+        return self._drawn.pop() if self._drawn else None
 
     def move(self) -> None:
-        neighbour = random_neighbour(self.current, self.random)
+        neighbour = self._drawn.pop() if self._drawn else self._draw()
         if neighbour is None:  # a single tuple
             self.done = True
             return
         cost = self.note(neighbour)
         if cost < self.current_cost:
             self.current, self.current_cost, self._vain = neighbour, cost, 0
+            self._drawn.clear()
             return
         self._vain += 1
-        if self._vain > PATIENCE * (len(self.costing.training) + len(self.current)):
+        if self._vain > self.stop.patience * (len(self.costing.training) + len(self.current)):
             self._vain = 0
             self.current = random_configuration(len(self.costing.training), self.random)
+            self._drawn.clear()
             self.iterated()
             self.current_cost = self.note(self.current)
 

@@ -29,8 +29,9 @@ def content_driven(costing: Costing, random: np.random.Generator) -> Configurati
 def route_driven(costing: Costing, random: np.random.Generator) -> Configuration:
     """Tuples with the same best route together, however different their content."""
     del random
-    tuples = range(len(costing.training))
-    return _grouped([costing.subset(frozenset({t})).route for t in tuples])
+    alone = [frozenset({t}) for t in range(len(costing.training))]
+    costing.prepare(alone)
+    return _grouped([costing.subset(members).route for members in alone])
 
 
 def random_pick(costing: Costing, random: np.random.Generator) -> Configuration:

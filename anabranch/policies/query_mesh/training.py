@@ -1,6 +1,6 @@
 """The training set: sampled rows with all their bits, condensed to weighted training tuples."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -61,6 +61,14 @@ class Training:
     def weight(self) -> float:
         return float(self.weights.sum())
 
-    def folds(self, members: Iterable[int]) -> Floats:
-        """Fold, pattern -> rows of these tuples."""
-        return np.asarray(self.counts[:, list(members)].sum(axis=1))
+    def folds(self, subsets: Sequence[Iterable[int]]) -> Floats:
+        """Subset of the tuples, fold, pattern -> rows."""
+        inside = np.zeros((len(subsets), len(self)))
+        for place, members in enumerate(subsets):
+            inside[place, list(members)] = 1.0
+        return (inside @ self._flat).reshape(len(subsets), self.counts.shape[0], -1)
+
+    @cached_property
+    def _flat(self) -> Floats:
+        """Tuple -> its rows by fold and pattern."""
+        return np.ascontiguousarray(self.counts.transpose(1, 0, 2).reshape(len(self), -1))

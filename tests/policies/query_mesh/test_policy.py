@@ -124,7 +124,7 @@ def test_no_batch_waits_long_for_a_search():
 
     done = run(Told(), first, drops, columns, workers=1, batch=batch)
     work = EVALUATION * np.array(done.per_batch)
-    assert (thought > 0).sum() > 5  # a search lasts several batches
+    assert (thought > 0).sum() > 2  # searches last several batches
     # The first batch gets faster than it was when its time for thought was set.
     assert (thought / work)[0] < 0.25
     assert (thought / work)[1:].max() < 0.20
