@@ -300,7 +300,7 @@ class Timed:
 
 
 def _timed(stream: ClassStream, drops: Any, values: Any) -> list[Timed]:
-    """Both take turns batch by batch: how fast the machine is at the moment is the same for both."""
+    """Both take turns batch by batch: the machine is as fast for one as for the other."""
     steps = steps_for(5.0)
 
     def judge(dropped: bool) -> bool:

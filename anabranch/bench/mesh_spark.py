@@ -2,8 +2,9 @@
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +20,6 @@ from anabranch.bench.size import Size
 from anabranch.data.correlated import codes
 from anabranch.data.mesh_streams import ClassStream, poisson, uniform, xor
 from anabranch.model import AnabranchError
-from anabranch.policies import Fixed
 
 MICROSECONDS = 5.0
 # The first run has a cold start, the second tells.
@@ -35,6 +35,7 @@ class Measured:
     """What a contestant did over its repeats."""
 
     seconds: list[float] = field(default_factory=list)
+    jvm: list[float] = field(default_factory=list)  # processor seconds of Spark
     reports: list[ab.Report] = field(default_factory=list)
 
     @property
@@ -51,43 +52,108 @@ class Measured:
         """Median share of the workers' processor time."""
         return statistics.median(of(report) / report.cpu for report in self.reports)
 
+    def work(self) -> float:
+        """All processor time per row, Spark's too, counted in evaluations.
 
-def _contest(
-    spark: SparkSession, stream: ClassStream, size: Size, repeat: int
-) -> dict[str, Measured]:
-    """All contestants in turns on one stream; wrong results are an error."""
-    drops = stream.drops()
-    table = spark.createDataFrame(pa.table({"code": codes(drops), **stream.columns()}))
-    df = table.coalesce(PARTITIONS).persist()  # a table becomes a partition per 10,000 rows
-    df.count()
-    expected = int((~drops.any(axis=1)).sum())
-    best = best_single(stream, drops)
-    filters = _filters(df, drops.shape[1], best, expected)
-    query = _query(df, filters)
-    alone = ab.query(df).where(RowEddy(filters), "code", "A1", name="eddy")
-    names = stream.names
-    makers: dict[str, Callable[[], ab.Run]] = {
-        "single plan": lambda: query.run(policy=best),
+        How fast the machine is at the moment changes what an evaluation takes and what all else
+        takes alike, so that it does not count.
+        """
+        pairs = zip(self.reports, self.jvm, strict=True)
+        return statistics.median(
+            (r.cpu + jvm) / r.computing * sum(r.evaluations.values()) / r.rows_in
+            for r, jvm in pairs
+        )
+
+
+@dataclass
+class _Race:
+    """One stream, its filters, and how a result is used."""
+
+    spark: SparkSession
+    stream: ClassStream
+    narrow: bool = False  # only one column of the result is used
+
+    def __post_init__(self) -> None:
+        drops = self.stream.drops()
+        columns = {"code": codes(drops), **self.stream.columns()}
+        table = self.spark.createDataFrame(pa.table(columns))
+        # A table becomes a partition per 10,000 rows.
+        self.df = table.coalesce(PARTITIONS).persist()
+        self.df.count()
+        self.expected = int((~drops.any(axis=1)).sum())
+        self.best = best_single(self.stream, drops)
+        self.filters = self._calibrated(drops.shape[1])
+
+    def query(self) -> ab.Query:
+        return _query(self.df, self.filters)
+
+    def run(self, make: Callable[[], ab.Run], name: str) -> tuple[float, float, ab.Report]:
+        """Seconds from the query to its result, processor seconds of Spark, and the report."""
+        used, begin = _processor(self.spark), time.perf_counter()
+        run = make()
+        rows = self._collect(run.df)
+        seconds = time.perf_counter() - begin
+        if rows != self.expected:
+            raise AnabranchError(f"{name} gives {rows} rows, the filters pass {self.expected}")
+        return seconds, _processor(self.spark) - used, run.report()
+
+    def _collect(self, df: DataFrame) -> int:
+        names = ["code"] if self.narrow else df.columns
+        sums = [F.bit_xor(F.hash(name)) for name in names]
+        return int(df.agg(F.count(F.lit(1)), *sums).collect()[0][0])
+
+    def _calibrated(self, count: int) -> list[Filter]:
+        """Filters that take so long here, in workers on busy cores, as they should."""
+        steps = steps_for(MICROSECONDS)
+        for _ in range(CALIBRATIONS):
+            query = _query(self.df, [filter_on_bit(i, steps) for i in range(count)])
+            _, _, report = self.run(partial(query.run, policy=self.best), "calibration")
+            took = sum(report.seconds.values()) / sum(report.evaluations.values())
+            steps = max(1, round(steps * MICROSECONDS * 1e-6 / took))
+        return [filter_on_bit(i, steps) for i in range(count)]
+
+
+def _processor(spark: SparkSession) -> float:
+    """Processor seconds of the process that Spark's driver, in local mode all of it, runs in."""
+    process: Any = spark.sparkContext._jvm.java.lang.ProcessHandle.current()  # type: ignore[union-attr]
+    return float(process.info().totalCpuDuration().get().toMillis()) / 1e3
+
+
+def _contestants(race: _Race) -> dict[str, Callable[[], ab.Run]]:
+    query, names = race.query(), race.stream.names
+    alone = ab.query(race.df).where(RowEddy(race.filters), "code", "A1", name="eddy")
+    return {
+        "single plan": lambda: query.run(policy=race.best),
         ROW_BY_ROW: lambda: alone.run(policy="fixed"),
         "Eddy+CBR, batches": lambda: query.run(policy=CBR, attributes=names),
         "content": lambda: query.run(policy="content", attributes=names),
         "mesh": lambda: query.run(policy="mesh", attributes=names),
         "auto": lambda: query.run(policy="auto", attributes=names),
         "auto, no attributes": lambda: query.run(policy="auto", attributes=[]),
+        'auto, learn="driver"': lambda: query.run(policy="auto", attributes=names, learn="driver"),
     }
+
+
+def _contest(
+    race: _Race, size: Size, repeat: int, chosen: Collection[str] | None = None
+) -> dict[str, Measured]:
+    """All contestants in turns, or those chosen; wrong results are an error."""
+    every = _contestants(race)
+    makers = {name: every[name] for name in chosen or every}
     done = {name: Measured() for name in makers}
     for name, make in makers.items():
-        _run(make(), expected, name)  # warm up
+        race.run(make, name)  # warm up
     for turn in range(repeat):
         # There and back: a machine that gets slower or faster meanwhile favours nobody.
         for name, make in list(makers.items())[:: -1 if turn % 2 else 1]:
             if name == ROW_BY_ROW and turn > 0:
                 continue
-            run = make()
-            done[name].seconds.append(_run(run, expected, name))
-            done[name].reports.append(run.report())
+            seconds, jvm, report = race.run(make, name)
+            done[name].seconds.append(seconds)
+            done[name].jvm.append(jvm)
+            done[name].reports.append(report)
             size.tick()
-    df.unpersist()
+    race.df.unpersist()
     return done
 
 
@@ -98,33 +164,8 @@ def _query(df: DataFrame, filters: list[Filter]) -> ab.Query:
     return query
 
 
-def _filters(df: DataFrame, count: int, best: Fixed, expected: int) -> list[Filter]:
-    """Filters that take so long here, in workers on busy cores, as they should."""
-    steps = steps_for(MICROSECONDS)
-    for _ in range(CALIBRATIONS):
-        run = _query(df, [filter_on_bit(i, steps) for i in range(count)]).run(policy=best)
-        _run(run, expected, "the single plan")
-        report = run.report()
-        took = sum(report.seconds.values()) / sum(report.evaluations.values())
-        steps = max(1, round(steps * MICROSECONDS * 1e-6 / took))
-    return [filter_on_bit(i, steps) for i in range(count)]
-
-
-def _run(run: ab.Run, expected: int, name: str) -> float:
-    begin = time.perf_counter()
-    rows = _count(run.df)
-    seconds = time.perf_counter() - begin
-    if rows != expected:
-        raise AnabranchError(f"{name} gives {rows} rows, the filters pass {expected}")
-    return seconds
-
-
-def _count(df: DataFrame) -> int:
-    return int(df.agg(F.count(F.lit(1)), F.bit_xor(F.hash("code"))).collect()[0][0])
-
-
 def _rows(done: dict[str, Measured], rows: int, passed: int) -> list[tuple[Any, ...]]:
-    base = done["single plan"].seconds
+    base, least = done["single plan"].seconds, done["single plan"].work()
     told = []
     for name, measured in done.items():
         pairs = zip(base, measured.seconds, strict=False)
@@ -138,6 +179,7 @@ def _rows(done: dict[str, Measured], rows: int, passed: int) -> list[tuple[Any, 
                 f"{ahead:+.1%}",
                 evaluations / rows if name != ROW_BY_ROW else "-",
                 1e6 * measured.each() if name != ROW_BY_ROW else "-",
+                f"{measured.work() / least - 1:+.1%}" if name != ROW_BY_ROW else "-",
                 f"{measured.share(lambda r: r.classifying):.1%}",
                 f"{measured.share(lambda r: r.learning):.1%}",
             )
@@ -152,6 +194,7 @@ COLUMNS = (
     "rate against single",
     "evaluations per row",
     "us per evaluation",
+    "work against single",
     "classifying / CPU",
     "learning / CPU",
 )
@@ -163,23 +206,37 @@ def _ahead(done: dict[str, Measured], one: str, other: str) -> float:
     return statistics.median(b / a for a, b in pairs) - 1
 
 
+def _heavier(done: dict[str, Measured], name: str) -> str:
+    return f"{done[name].work() / done['single plan'].work() - 1:+.1%}"
+
+
 def _figure(
-    name: str, title: str, paper: str, spark: SparkSession, stream: ClassStream, args: Any
+    name: str,
+    title: str,
+    paper: str,
+    race: _Race,
+    size: Size,
+    repeat: int,
+    chosen: Collection[str] | None = None,
 ) -> Figure:
-    size, repeat = args
-    done = _contest(spark, stream, size, repeat)
-    passed = int((~stream.drops().any(axis=1)).sum())
-    rows = _rows(done, stream.rows, passed)
-    mesh = done["mesh"]
+    stream = race.stream
+    done = _contest(race, size, repeat, chosen)
+    rows = _rows(done, stream.rows, race.expected)
+    ours = f"auto {_ahead(done, 'auto', 'single plan'):+.1%}"
+    if "mesh" in done:
+        ours = (
+            f"mesh {_ahead(done, 'mesh', 'single plan'):+.1%} against the single plan, "
+            f"{_ahead(done, 'mesh', 'Eddy+CBR, batches'):+.1%} against Eddy+CBR with batches; "
+            f"{ours}; classifying {done['mesh'].share(lambda r: r.classifying):.1%} of the "
+            "workers' processor time"
+        )
     return Figure(
         name,
         f"{title}, {stream.table.shape[1]} operators of {MICROSECONDS:g} us, {stream.rows:,} rows, "
-        f"{len(stream.names)} attributes, {repeat} alternated runs",
+        f"{len(stream.names)} attributes, {repeat} alternated runs, the result used "
+        f"{'narrowly' if race.narrow else 'in full'}",
         paper,
-        f"mesh {_ahead(done, 'mesh', 'single plan'):+.1%} against the single plan, "
-        f"{_ahead(done, 'mesh', 'Eddy+CBR, batches'):+.1%} against Eddy+CBR with batches; "
-        f"auto {_ahead(done, 'auto', 'single plan'):+.1%}; classifying "
-        f"{mesh.share(lambda r: r.classifying):.1%} of the workers' processor time",
+        f"{ours}; work (all processor time, in evaluations) of auto {_heavier(done, 'auto')}",
         COLUMNS,
         rows,
         {"results per second": ([row[0] for row in rows], [row[1] for row in rows])},
@@ -191,27 +248,37 @@ def _figure(
 def skewed(spark: SparkSession, size: Size, repeat: int) -> Figure:
     """Figure 10, Poisson."""
     paper = "Poisson: +44 % over SP, +18 % over MR+CBR with batching, +27 % without; overhead < 2 %"
-    stream = poisson(size.rows)
-    return _figure("fig10", "Poisson, three classes", paper, spark, stream, (size, repeat))
+    race = _Race(spark, poisson(size.rows))
+    return _figure("fig10", "Poisson, three classes", paper, race, size, repeat)
+
+
+FLAT = "uniform: 2.2 % worse than SP, +24 % over MR+CBR with batching, +39 % without"
 
 
 def flat(spark: SparkSession, size: Size, repeat: int) -> Figure:
     """Figure 10, uniform."""
-    paper = "uniform: 2.2 % worse than SP, +24 % over MR+CBR with batching, +39 % without"
-    stream = uniform(size.rows)
-    return _figure("uniform", "uniform, no classes", paper, spark, stream, (size, repeat))
+    race = _Race(spark, uniform(size.rows))
+    return _figure("uniform", "uniform, no classes", FLAT, race, size, repeat)
+
+
+def flat_narrow(spark: SparkSession, size: Size, repeat: int) -> Figure:
+    """The same where nothing but the attributes' journey needs their columns."""
+    race = _Race(spark, uniform(size.rows), narrow=True)
+    chosen = ("single plan", "auto", "auto, no attributes")
+    return _figure("uniform-narrow", "uniform, no classes", FLAT, race, size, repeat, chosen)
 
 
 def together(spark: SparkSession, size: Size, repeat: int) -> Figure:
     """Classes by two attributes."""
     paper = "not in the paper, whose CBR considers single attributes only"
-    stream = xor(size.rows)
+    race = _Race(spark, xor(size.rows))
     title = "classes by the XOR of two categories"
-    return _figure("fig10-xor", title, paper, spark, stream, (size, repeat))
+    return _figure("fig10-xor", title, paper, race, size, repeat)
 
 
 MEASURED: dict[str, Callable[[SparkSession, Size, int], Figure]] = {
     "fig10": skewed,
     "uniform": flat,
+    "uniform-narrow": flat_narrow,
     "fig10-xor": together,
 }

@@ -30,6 +30,7 @@ class OperatorTally:
     passed: int = 0
     calls: int = 0
     seconds: float = 0.0
+    busy: float = 0.0  # of these, with the processor
 
     def update(self, call: Call) -> None:
         self.evaluated += call.rows
@@ -37,6 +38,7 @@ class OperatorTally:
         self.passed += call.passed
         self.calls += 1
         self.seconds += call.seconds
+        self.busy += call.busy
 
     def merge(self, other: "OperatorTally") -> "OperatorTally":
         return OperatorTally(
@@ -45,10 +47,11 @@ class OperatorTally:
             self.passed + other.passed,
             self.calls + other.calls,
             self.seconds + other.seconds,
+            self.busy + other.busy,
         )
 
-    def get(self) -> tuple[int, int, int, int, float]:
-        return (self.evaluated, self.extra, self.passed, self.calls, self.seconds)
+    def get(self) -> tuple[int, int, int, int, float, float]:
+        return (self.evaluated, self.extra, self.passed, self.calls, self.seconds, self.busy)
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,8 @@ class Report:
         Seconds inside the fabric but outside the operators, over all workers; of these `converting`
         columns, `classifying` rows and `learning`.
     cpu
-        Processor seconds of the Python workers, the transfer of columns to them included.
+        Processor seconds of the Python workers, the transfer of columns to them included; of these
+        `computing`, inside the operators.
     classifiers
         Name -> the attribute that its place on a row's route depends on, now; only those that have
         one. Of the worker that saw most rows.
@@ -76,6 +77,7 @@ class Report:
     classifying: float = 0.0
     learning: float = 0.0
     cpu: float = 0.0
+    computing: float = 0.0
     classifiers: dict[str, str] = field(default_factory=dict)
     routed_by: dict[str, dict[str, int]] = field(default_factory=dict)
     gains: list[dict[str, Any]] = field(default_factory=list)
@@ -111,6 +113,7 @@ class Report:
             classifying=total.times.routing,
             learning=total.times.learning,
             cpu=total.cpu,
+            computing=sum(tally.busy for tally in total.operators),
             classifiers=_classifiers(log.plan()),
             routed_by=_routed_by(query, total.routing),
             gains=_gains(log.events),
@@ -149,6 +152,7 @@ class Report:
             "classifying": self.classifying,
             "learning": self.learning,
             "cpu": self.cpu,
+            "computing": self.computing,
             "classifiers": dict(self.classifiers),
             "routed_by": {name: dict(by) for name, by in self.routed_by.items()},
             "gains": self.gains,

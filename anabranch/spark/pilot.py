@@ -1,14 +1,13 @@
 """Learning on the driver: one bounded sample before the job, one plan for all workers."""
 
 import uuid
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from anabranch.model import InputError, Mesh, Query
 from anabranch.policies import Opinion, Policy
@@ -17,7 +16,7 @@ from anabranch.policies.query_mesh import Pilot, QueryMesh
 from anabranch.policies.query_mesh.agree import costs_of, merged
 from anabranch.report import Report, WorkerLog
 from anabranch.spark.collector import Collector, Postman
-from anabranch.spark.inflow import attach, own_interpreter
+from anabranch.spark.inflow import attach
 from anabranch.spark.stages import Compiled
 from anabranch.spark.worker import Fused
 
@@ -53,11 +52,15 @@ def learns_here(learn: str, policy: Policy, source: DataFrame) -> QueryMesh | No
 def fly(source: DataFrame, compiled: Compiled, policy: QueryMesh, query: Query, seed: int) -> Mesh:
     """The plan that a bounded sample of the input gives: so many rows, or seconds of predicates."""
     pilot = Pilot.of(policy, ROWS)
-    log = _flown(sample(source, compiled.inputs, FIRST_ROWS, seed), compiled, pilot, query, seed)
-    row = float(_costs(query, log).sum())
-    rows = int(min(ROWS, SECONDS / max(row, 1e-9)))
-    if log.total.rows_in and rows > FIRST_ROWS:
-        log = _flown(sample(source, compiled.inputs, rows, seed), compiled, pilot, query, seed)
+    some = sample(source, compiled.inputs, ROWS, seed).persist()
+    try:
+        log = _flown(some.limit(FIRST_ROWS), compiled, pilot, query, seed)
+        row = float(_costs(query, log).sum())
+        rows = int(min(ROWS, SECONDS / max(row, 1e-9)))
+        if log.total.rows_in and rows > FIRST_ROWS:
+            log = _flown(some.limit(rows), compiled, pilot, query, seed)
+    finally:
+        some.unpersist()
     plan = agreed(pilot, query, log)
     # So few rows are dominated by first calls, which may load a model: the plan has what is usual.
     costs = dict(zip(query.names, _costs(query, log).tolist(), strict=True))
@@ -109,33 +112,25 @@ def opinions(query: Query, log: WorkerLog) -> list[Opinion]:
 
 
 def sample(source: DataFrame, inputs: list[Column], rows: int, seed: int) -> DataFrame:
-    """Some rows from all over the input, by few tasks that do not read much further than that."""
+    """Some rows from all over the input, by few tasks that do not read much further than that.
+
+    Spark alone reads them: a Python worker that does not read its input to the end is lost, and the
+    next one has everything to load anew.
+    """
     parallel = source.sparkSession.sparkContext.defaultParallelism
     named = [column.alias(f"input{i}") for i, column in enumerate(inputs)]
     narrow = source.select(*(named or [F.lit(True).alias("input0")]))
     # Neighbouring partitions go to one task, which reads the first of them.
     tasks = max(1, min(parallel, rows // LEAST_ROWS))
-    with own_interpreter(source.sparkSession.sparkContext):
-        some = narrow.coalesce(tasks).mapInArrow(_Some(-(-rows // tasks), seed), narrow.schema)
-    return some.limit(rows)
+    read = _first_rows(narrow.coalesce(tasks), READ_FACTOR * -(-rows // tasks))
+    # To the end of the plan the few rows are in one partition: more tasks share the predicates.
+    return read.orderBy(F.rand(seed)).limit(rows).repartition(tasks)
 
 
-@dataclass(frozen=True)
-class _Some:
-    """Random rows of the first batches that a task reads."""
-
-    rows: int
-    seed: int
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        context = TaskContext.get()
-        random = np.random.default_rng([self.seed, context.partitionId() if context else 0])
-        read: list[pa.RecordBatch] = []
-        for batch in batches:
-            read.append(batch)
-            if sum(b.num_rows for b in read) >= READ_FACTOR * self.rows:
-                break
-        if read:
-            table = pa.Table.from_batches(read).combine_chunks()
-            some = np.sort(random.permutation(table.num_rows)[: self.rows])
-            yield from table.take(pa.array(some)).to_batches()
+def _first_rows(df: DataFrame, rows: int) -> DataFrame:
+    """The first so many rows of each partition: the lower half of what DataFrame.limit does."""
+    limited: Any = df.limit(rows)
+    local = limited._jdf.queryExecution().analyzed().child()
+    jvm: Any = df.sparkSession.sparkContext._jvm
+    made = jvm.org.apache.spark.sql.classic.Dataset.ofRows(limited._jdf.sparkSession(), local)
+    return ClassicDataFrame(made, df.sparkSession)
