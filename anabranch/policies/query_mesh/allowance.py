@@ -160,8 +160,8 @@ class Allowance:
     def bore(self) -> None:
         """A whole sample brought no news."""
         self.calm = max(LEAST_RATE, CALMING * self.calm)
-        # What was advanced need not be paid back at the lower rate.
-        self._sampling, self.credit = 0.0, 0
+        # What was advanced need not be paid back at the lower rate; what was saved is kept.
+        self._sampling, self.credit = max(self._sampling, 0.0), 0
 
     def steps(self) -> int:
         """Steps of thought that there is time for now."""

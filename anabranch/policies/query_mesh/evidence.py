@@ -1,5 +1,6 @@
 """What a mesh is looked for by: sampled rows, rows seen on their way, and when there are enough."""
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -21,6 +22,8 @@ MOST_GROWTH = 4
 LEAST_TOLD, GROWN, MOST_BYTES = 50, 1.5, 65_536
 # Rows of a slice that are looked at though it costs no evaluation, and slices where that is done.
 FREE_ROWS, FREE_SLICES = 1_000, 10
+# Rows looked at that wait to be counted.
+MOST_WAITING = 6_000
 # A mesh is looked for again when so many times the rows were looked at.
 LOOKED = 3
 
@@ -29,19 +32,29 @@ Trace = tuple[tuple[int, float], ...]  # move -> the best cost from there on
 
 
 class Waiting:
-    """Rows that were looked at, to be counted when that is asked for: many at once cost less."""
+    """Rows that were looked at, to be counted when that is asked for: many at once cost less.
+
+    >>> waiting = Waiting()
+    >>> bits = np.ones((500, 2), bool)
+    >>> for _ in range(20): waiting.add(np.zeros((500, 1)), bits, bits)
+    >>> [len(values) for values, _, _ in waiting.take()], list(waiting.take())
+    ([1500, 1500, 1500, 1500], [])
+    """
 
     def __init__(self) -> None:
-        self.rows = 0
-        self._parts: list[tuple[Floats, Bits, Bits]] = []
+        self._parts: deque[tuple[Floats, Bits, Bits]] = deque()
+        self._rows = 0
 
     def add(self, values: Floats, passed: Bits, met: Bits) -> None:
+        """The newest rows are kept: older ones would fade, anyway."""
         self._parts.append((values, passed, met))
-        self.rows += len(values)
+        self._rows += len(values)
+        while self._rows - len(self._parts[0][0]) >= MOST_WAITING:
+            self._rows -= len(self._parts.popleft()[0])
 
     def take(self) -> Iterator[tuple[Floats, Bits, Bits]]:
         """All rows, in lots that are counted in full."""
-        parts, self._parts, self.rows = self._parts, [], 0
+        parts, self._parts, self._rows = self._parts, deque(), 0
         if parts:
             values, passed, met = (np.concatenate(each) for each in zip(*parts, strict=True))
             for begin in range(0, len(values), MOST_TAKEN):
@@ -75,7 +88,7 @@ class Evidence:
         self.sample.clear()
         self.sample.size = self.size
         self.register.clear()
-        self._waiting = Waiting()
+        self._waiting, self._seen = Waiting(), 0  # rows looked at
         self._looks = [round(share * self.size) for share in (*EARLY, 1.0)]
         self._look_at, self._curious = FREE_ROWS, FREE_SLICES
         self.free = False
@@ -103,6 +116,7 @@ class Evidence:
         values = feedback.profiled_values(names)
         if names:
             self._waiting.add(values, feedback.passed, feedback.passed | feedback.dropped)
+            self._seen += len(rows)
         if self.free:
             self._curious -= 1
         else:
@@ -127,10 +141,6 @@ class Evidence:
         """Register all rows that were looked at."""
         for rows in self._waiting.take():
             self.register.update(*rows)
-
-    @property
-    def _seen(self) -> int:
-        return self.register.seen + self._waiting.rows
 
     @property
     def complete(self) -> bool:

@@ -22,6 +22,9 @@ class Parameters(Policy):
     search: str = "ii"
     start: str = "route_driven"
     iterations: int | None = None
+    plateau: int | None = None
+    seconds: float | None = None
+    subsets: int | None = None
     window: int | None = None
     ruster: int | str = "auto"
     tolerance: float = 0.002
@@ -33,13 +36,15 @@ class Parameters(Policy):
     def __post_init__(self) -> None:
         for name in ("sample", "condensed", "first_rows"):
             check_rows(name, getattr(self, name))
-        for name in ("iterations", "window"):
+        for name in ("iterations", "plateau", "subsets", "window"):
             if getattr(self, name) is not None:
                 check_rows(f"{name} (or None)", getattr(self, name))
         if self.ruster != "auto":
             check_rows('ruster (or "auto")', self.ruster)
         if not 0 <= self.tolerance < 1:
             raise InputError(f"tolerance is a share from 0 to below 1, got {self.tolerance!r}")
+        if self.seconds is not None and not self.seconds > 0:
+            raise InputError(f"seconds is a time above 0, or None, got {self.seconds!r}")
         check_share("budget", self.budget)
         check_share("duty", self.duty)
         if self.search not in SEARCHES:
@@ -51,15 +56,20 @@ class Parameters(Policy):
 
     def quick(self, first: bool) -> Settings:
         """How to search between batches; `first` where little is known yet."""
-        stop = Stop(iterations=self.iterations)
+        stop = self._stop
         if self.search == IterativeImprovement.name:
-            stop = Stop(iterations=self.iterations or ITERATIONS)
+            stop = replace(stop, iterations=self.iterations or ITERATIONS)
             if first:  # it need not be the best: it is mended by what all rows tell
-                stop = Stop(iterations=1, patience=FIRST_PATIENCE)
+                stop = replace(stop, iterations=1, patience=FIRST_PATIENCE)
         tolerance = 0.0 if first else self.tolerance
         return Settings(self.condensed, self.search, self.start, stop, self.seed, tolerance)
 
     @property
     def thorough(self) -> Settings:
         """How to search where there is time."""
-        return replace(THOROUGH, seed=self.seed, tolerance=self.tolerance)
+        stop = replace(self._stop, iterations=None, seconds=self.seconds or THOROUGH.stop.seconds)
+        return replace(THOROUGH, stop=stop, seed=self.seed, tolerance=self.tolerance)
+
+    @property
+    def _stop(self) -> Stop:
+        return Stop(self.iterations, self.plateau, self.seconds, self.subsets)

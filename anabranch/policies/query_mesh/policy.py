@@ -67,6 +67,9 @@ class QueryMesh(Parameters):
         `"extreme_1"`, `"extreme_n"`.
     iterations
         Local optimisations or temperatures at most. None: 3 of the first, or until it is frozen.
+    plateau, seconds, subsets
+        When else a search ends: iterations in a row that brought nothing better, its time, and its
+        memory, in subsets of training tuples whose cost is kept. None: no such limit.
     window
         Rows that are known to be alike: the first of a window speaks for all. None: each row is
         classified.

@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from anabranch.cost import pattern_costs
+from anabranch.cost import BestOrders, pattern_costs
 from anabranch.model import InputError, Operator, Query
 from anabranch.policies.query_mesh.costing import Costing
 from anabranch.policies.query_mesh.lattice import (
@@ -37,6 +37,49 @@ def problem(seed, tuples, operators=4, rows=40, overhead=0.02):
     training = Training.of(bits, owner, content=content)
     costs = random.uniform(0.5, 2.0, operators)
     return Costing(plain_query(operators), training, costs, 0.01, overhead)
+
+
+def held_out(seed, tuples=6, doubt=4.0):
+    """The same, with rows in two folds; the last tuple has all of its in one."""
+    random = np.random.default_rng(seed)
+    owner = random.integers(0, tuples, 6_000)  # so many that no two orders cost the same
+    bits = random.random((6_000, 4)) < random.random((tuples, 4))[owner]
+    folds = np.where(owner == tuples - 1, 0, random.integers(0, 2, 6_000))
+    training = Training.of(bits, owner, folds, np.zeros((tuples, 0)))
+    return Costing(plain_query(4), training, random.uniform(0.5, 2.0, 4), doubt=doubt)
+
+
+def by_hand(costing, members):
+    """Equation 2 for one subset: chosen by one fold, costed by the other, less the doubt."""
+    training, costs = costing.training, costing.costs
+    folds = training.counts[:, sorted(members)].sum(axis=1)
+    best = BestOrders(training.patterns, costs, costing.query)
+
+    def each(weights):
+        order = tuple(best.of(weights[None])[0].tolist())
+        return order, pattern_costs(training.patterns, costs, order)
+
+    route, own = each(folds.sum(axis=0))
+    if folds.sum(axis=1).all():
+        work = sum(folds[f] @ each(folds.sum(axis=0) - folds[f])[1] for f in range(2))
+    else:
+        work = folds.sum(axis=0) @ own
+    weights = folds.sum(axis=0)
+    saved = pattern_costs(training.patterns, costs, costing.common) - own
+    spread = weights @ (saved - weights @ saved / weights.sum()) ** 2
+    return route, (work + costing.doubt * np.sqrt(spread)) / training.weight
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_subsets_costed_at_once_cost_what_each_costs_by_itself(seed):
+    subsets = sorted({members for config in everything(6) for members in config}, key=sorted)
+    at_once, one_by_one = held_out(seed), held_out(seed)
+    at_once.prepare(subsets)
+    for members in subsets:
+        route, cost = by_hand(one_by_one, members)
+        assert at_once.subset(members).route == one_by_one.subset(members).route == route
+        assert at_once.subset(members).cost == pytest.approx(cost)
+        assert one_by_one.subset(members).cost == pytest.approx(cost)
 
 
 def test_four_tuples_have_the_fifteen_configurations_of_the_paper():
