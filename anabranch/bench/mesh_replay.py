@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,8 +31,6 @@ from anabranch.stats import Reservoir
 CBR = ContentLearns(p=0.06, sample=150, partitions=24, first_rows=0, pairs=False)
 # Runs by which the delay of each batch is told: the machine makes some calls slow.
 DELAY_RUNS = 5
-# The first stage of a mesh, by itself.
-ALONE = AGreedy(p="auto", window=250)
 
 
 def run(
@@ -75,7 +73,7 @@ def by_two(size: Size) -> Figure:
     oracle = stream.oracle(drops)
     policies: dict[str, Policy] = {
         "best single order": best_single(stream, drops),
-        "A-Greedy": ALONE,
+        "A-Greedy": AGreedy(p="auto", window=250),
         "Eddy+CBR, as the paper's": CBR,
         "content, single attributes": ContentLearns(pairs=False),
         "content": ContentLearns(),
@@ -260,7 +258,7 @@ def delay(size: Size) -> Figure:
         values = np.concatenate([first.values(), then.values()])
         runs = []
         for _ in range(DELAY_RUNS):
-            runs.append([timed.delay for timed in _timed(first, drops, values)])
+            runs.append(_delays(first, drops, values))
             size.tick()
         usual = np.median(runs, axis=0)
         early, later = usual[:3], usual[3:]
@@ -268,7 +266,7 @@ def delay(size: Size) -> Figure:
         rows.append((count, median, float(early.max()), float(later.max()), float(np.max(runs))))
     return Figure(
         "delay",
-        "by how much learning and searching delay a batch of 10,000 rows, 5 us per evaluation; "
+        "share by which learning prolongs a batch of 10,000 rows, 5 us per evaluation; "
         f"medians of {DELAY_RUNS} runs for each batch",
         "the optimiser runs on a separate thread, without migration delay",
         f"{max(row[2] for row in rows):.1%} at most of the first three batches, "
@@ -279,28 +277,8 @@ def delay(size: Size) -> Figure:
     )
 
 
-@dataclass(frozen=True)
-class Timed:
-    """Processor seconds of a batch; whether it began with a mesh; what A-Greedy alone took."""
-
-    total: float
-    learning: float
-    mesh: bool
-    without: float
-
-    @property
-    def delay(self) -> float:
-        """Against the same batch without learning.
-
-        A mesh that is found in the midst of a batch shortens the rest of it: until there is one, a
-        batch is compared with what it takes under A-Greedy alone.
-        """
-        work = self.total - self.learning
-        return self.total / (work if self.mesh else max(work, self.without)) - 1
-
-
-def _timed(stream: ClassStream, drops: Any, values: Any) -> list[Timed]:
-    """Both take turns batch by batch: the machine is as fast for one as for the other."""
+def _delays(stream: ClassStream, drops: Any, values: Any) -> list[float]:
+    """Of each batch: learning as a share of all else."""
     steps = steps_for(5.0)
 
     def judge(dropped: bool) -> bool:
@@ -311,24 +289,18 @@ def _timed(stream: ClassStream, drops: Any, values: Any) -> list[Timed]:
     columns = [pa.array(drops[:, j]) for j in range(count)]
     columns += [pa.array(values[:, i].astype(float)) for i in range(values.shape[1])]
     places = {name: count + i for i, name in enumerate(stream.names)}
-    predicates = [(RowPredicate(judge), [j]) for j in range(count)]
-    learner, alone = QueryMesh().bind(stream.query), ALONE.bind(stream.query)
+    learner = QueryMesh().bind(stream.query)
     learner.beside()  # as in a worker of Spark
+    predicates = [(RowPredicate(judge), [j]) for j in range(count)]
     # All of it computes: by the processor's time, what others do on the machine does not matter.
-    fabric, other = (
-        Fabric(stream.query, predicates, each, clock=time.thread_time, attributes=places)
-        for each in (learner, alone)
-    )
-    timed = []
+    fabric = Fabric(stream.query, predicates, learner, clock=time.thread_time, attributes=places)
+    delays = []
     for begin in range(0, len(drops), 10_000):
-        part = [column.slice(begin, 10_000) for column in columns]
-        mesh = learner.learned().classifier is not None
-        fabric.process(part, 10_000)
-        other.process(part, 10_000)
-        mine, theirs = fabric.take_ledger().times, other.take_ledger().times
-        timed.append(Timed(mine.total, mine.learning, mesh, theirs.total))
+        fabric.process([column.slice(begin, 10_000) for column in columns], 10_000)
+        times = fabric.take_ledger().times
+        delays.append(times.learning / (times.total - times.learning))
     learner.close()
-    return timed
+    return delays
 
 
 # Workers ---------------------------------------------------------------------------------------

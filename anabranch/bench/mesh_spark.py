@@ -58,8 +58,8 @@ class Measured:
     def work(self) -> float:
         """All processor time per row, Spark's too, counted in evaluations.
 
-        How fast the machine is at the moment changes what an evaluation takes and what all else
-        takes alike, so that it does not count.
+        How fast the machine is at the moment changes what the filters' own code takes and what all
+        else takes alike, so that it does not count.
         """
         pairs = zip(self.reports, self.jvm, strict=True)
         return statistics.median(
@@ -180,7 +180,10 @@ def _rows(done: dict[str, Measured], rows: int, passed: int) -> list[tuple[Any, 
                 f"{ahead:+.1%}",
                 evaluations / rows if name != ROW_BY_ROW else "-",
                 1e6 * measured.each() if name != ROW_BY_ROW else "-",
-                f"{measured.work() / least - 1:+.1%}" if name != ROW_BY_ROW else "-",
+                # What is learned on the driver before the run is not in its report.
+                f"{measured.work() / least - 1:+.1%}"
+                if name not in (ROW_BY_ROW, ON_DRIVER)
+                else "-",
                 f"{measured.share(lambda r: r.classifying):.1%}",
                 f"{measured.share(lambda r: r.learning):.1%}",
             )

@@ -63,7 +63,7 @@ class Fabric:
     busy
         Seconds for which this thread had the processor.
     attributes
-        Attribute name -> which column of the batch has its values (numbers).
+        Attribute name -> which column of the batch has its values.
     memory
         Of an earlier fabric with the same learner.
 
@@ -312,7 +312,7 @@ class _Trip:
         clock, busy = self._fabric.clock, self._fabric.busy
         begin, idle = clock(), busy()
         converted = predicate.convert(self._take(rows, inputs), len(rows))
-        ready = clock()
+        ready, judging = clock(), busy()
         verdict = predicate.judge(converted, len(rows))
         end, done = clock(), busy()
         if len(verdict) != len(rows):
@@ -325,7 +325,8 @@ class _Trip:
         if operator == self._first:
             extra += int((self._profile.slot[rows] >= 0).sum())
         passed = int(verdict.sum())
-        return verdict, Call(operator, len(rows), extra, passed, end - begin, done - idle)
+        times = end - begin, done - idle, done - judging
+        return verdict, Call(operator, len(rows), extra, passed, *times)
 
     def _take(self, rows: Rows, inputs: Sequence[int]) -> list[pa.Array]:
         columns = [self._columns[i] for i in inputs]

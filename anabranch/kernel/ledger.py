@@ -30,7 +30,7 @@ class OperatorTally:
     passed: int = 0
     calls: int = 0
     seconds: float = 0.0
-    busy: float = 0.0  # of these, with the processor
+    computing: float = 0.0  # processor seconds for the verdicts alone
 
     def update(self, call: Call) -> None:
         self.evaluated += call.rows
@@ -38,7 +38,7 @@ class OperatorTally:
         self.passed += call.passed
         self.calls += 1
         self.seconds += call.seconds
-        self.busy += call.busy
+        self.computing += call.computing
 
     def merge(self, other: "OperatorTally") -> "OperatorTally":
         return OperatorTally(
@@ -47,11 +47,12 @@ class OperatorTally:
             self.passed + other.passed,
             self.calls + other.calls,
             self.seconds + other.seconds,
-            self.busy + other.busy,
+            self.computing + other.computing,
         )
 
     def get(self) -> tuple[int, int, int, int, float, float]:
-        return (self.evaluated, self.extra, self.passed, self.calls, self.seconds, self.busy)
+        counts = self.evaluated, self.extra, self.passed, self.calls
+        return (*counts, self.seconds, self.computing)
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,8 @@ class Sampling:
 class Call:
     """One timed call of an operator: rows evaluated, of these for profiling, and passed.
 
-    `seconds` passed while it ran, for `busy` of these it had the processor.
+    `seconds` passed while it ran, for `busy` of these it had the processor; of these it spent
+    `computing` on the verdicts, the others to bring the columns into the form that it takes.
     """
 
     operator: int
@@ -54,6 +55,7 @@ class Call:
     passed: int
     seconds: float
     busy: float = 0.0
+    computing: float = 0.0
 
 
 @dataclass(frozen=True)

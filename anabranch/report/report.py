@@ -39,7 +39,7 @@ class Report:
         columns, `classifying` rows and `learning`.
     cpu
         Processor seconds of the Python workers, the transfer of columns to them included; of these
-        `computing`, inside the operators.
+        `computing`, in the operators' own code.
     classifiers
         Name -> the attribute that its place on a row's route depends on, now; only those that have
         one. Of the worker that saw most rows.
@@ -113,7 +113,7 @@ class Report:
             classifying=total.times.routing,
             learning=total.times.learning,
             cpu=total.cpu,
-            computing=sum(tally.busy for tally in total.operators),
+            computing=sum(tally.computing for tally in total.operators),
             classifiers=_classifiers(log.plan()),
             routed_by=_routed_by(query, total.routing),
             gains=_gains(log.events),

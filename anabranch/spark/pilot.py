@@ -58,7 +58,9 @@ def fly(source: DataFrame, compiled: Compiled, policy: QueryMesh, query: Query, 
         row = float(_costs(query, log).sum())
         rows = int(min(ROWS, SECONDS / max(row, 1e-9)))
         if log.total.rows_in and rows > FIRST_ROWS:
-            log = _flown(some.limit(rows), compiled, pilot, query, seed)
+            # The sample is in one partition: more tasks share the predicates.
+            spread = some.limit(rows).repartition(_tasks(source, rows))
+            log = _flown(spread, compiled, pilot, query, seed)
     finally:
         some.unpersist()
     plan = agreed(pilot, query, log)
@@ -117,14 +119,18 @@ def sample(source: DataFrame, inputs: list[Column], rows: int, seed: int) -> Dat
     Spark alone reads them: a Python worker that does not read its input to the end is lost, and the
     next one has everything to load anew.
     """
-    parallel = source.sparkSession.sparkContext.defaultParallelism
     named = [column.alias(f"input{i}") for i, column in enumerate(inputs)]
     narrow = source.select(*(named or [F.lit(True).alias("input0")]))
     # Neighbouring partitions go to one task, which reads the first of them.
-    tasks = max(1, min(parallel, rows // LEAST_ROWS))
+    tasks = _tasks(source, rows)
     read = _first_rows(narrow.coalesce(tasks), READ_FACTOR * -(-rows // tasks))
-    # To the end of the plan the few rows are in one partition: more tasks share the predicates.
-    return read.orderBy(F.rand(seed)).limit(rows).repartition(tasks)
+    return read.orderBy(F.rand(seed)).limit(rows)
+
+
+def _tasks(source: DataFrame, rows: int) -> int:
+    """How many tasks so few rows are worth."""
+    parallel = source.sparkSession.sparkContext.defaultParallelism
+    return max(1, min(parallel, rows // LEAST_ROWS))
 
 
 def _first_rows(df: DataFrame, rows: int) -> DataFrame:

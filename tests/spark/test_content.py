@@ -118,7 +118,7 @@ def test_report_text_page_plan_and_explain(df, tmp_path):
     plan = ab.load(tmp_path / "plan.json")
     again = query.run(policy="content", attributes=["flag"], start=plan)
     assert ids(again) == plain_ids(df)
-    assert sum(again.report().evaluations.values()) < 1.02 * calls
+    assert sum(again.report().evaluations.values()) < 1.05 * calls  # trials depend on the machine
     with pytest.raises(ab.PlanError, match="does not have; pass attributes="):
         query.run(policy="agreedy", start=plan)
 

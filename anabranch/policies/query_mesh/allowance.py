@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 # Rows whose sampling may be paid before it is earned: at the start, and after an alarm.
 CREDIT_ROWS = 200
-# Rows that are sampled at once, or none: to sample any at all makes every call of a slice dearer.
-LEAST_SAMPLED = 100
+# Rows that are sampled at once, at least or none, and at most: to sample any makes every call
+# of a slice dearer. With more, a drift of a single route would be noticed too late.
+LEAST_SAMPLED, MOST_SAMPLED = 50, 1_000
 # In calm less is sampled and learned, by this factor for every sample without news, down to this
 # share.
 CALMING, LEAST_RATE = 0.5, 0.2
@@ -148,7 +149,7 @@ class Allowance:
         affordable = self._sampling / extra + self.credit
         if affordable < LEAST_SAMPLED:
             return 0.0
-        return float(min(affordable / rows, 1.0))
+        return float(min(affordable, MOST_SAMPLED) / max(rows, min(affordable, MOST_SAMPLED)))
 
     def alarm(self) -> None:
         """The data is not what it was: sample and learn at once."""
@@ -172,7 +173,10 @@ class Allowance:
     @property
     def has_time(self) -> bool:
         """Whether there will be time for thought after the next rows: a new batch brings some."""
-        return self._rows >= self._batch or self.steps() > 0
+        if self._rows < self._batch:
+            return self.steps() > 0
+        brought = self.duty * self._batch * self._row
+        return brought > self._thought - self._time
 
     def thought(self, steps: int) -> None:
         """So many steps were taken; what they took is told with the next feedback."""

@@ -56,7 +56,7 @@ class Parameters(Policy):
 
     def quick(self, first: bool) -> Settings:
         """How to search between batches; `first` where little is known yet."""
-        stop = self._stop
+        stop = Stop(self.iterations, self.plateau, self.seconds, self.subsets)
         if self.search == IterativeImprovement.name:
             stop = replace(stop, iterations=self.iterations or ITERATIONS)
             if first:  # it need not be the best: it is mended by what all rows tell
@@ -67,9 +67,6 @@ class Parameters(Policy):
     @property
     def thorough(self) -> Settings:
         """How to search where there is time."""
-        stop = replace(self._stop, iterations=None, seconds=self.seconds or THOROUGH.stop.seconds)
+        # The other conditions are for few training tuples.
+        stop = replace(THOROUGH.stop, seconds=self.seconds or THOROUGH.stop.seconds)
         return replace(THOROUGH, stop=stop, seed=self.seed, tolerance=self.tolerance)
-
-    @property
-    def _stop(self) -> Stop:
-        return Stop(self.iterations, self.plateau, self.seconds, self.subsets)

@@ -173,9 +173,9 @@ class QueryMesh(Parameters):
         usual = min(rows or self._means.batch, self._means.batch)
         if not self._allowance.may_learn:
             return Sampling(rows=rows)
-        if self._evidence.free:  # thought comes first
-            rate = 0.0 if self._thinking.busy else self._evidence.rate(usual)
-            return Sampling(rate, None, rows)
+        if self._evidence.free:
+            thinks = self._thinking.busy and self._allowance.has_time  # which comes first
+            return Sampling(0.0 if thinks else self._evidence.rate(usual), None, rows)
         rate = self._allowance.rate(usual, self._means.extra)
         return Sampling.everything(len(self.query), rate, rows)
 
@@ -282,7 +282,7 @@ class QueryMesh(Parameters):
         if due and self._allowance.may_think:
             self._evidence.looked()
             self._thinking.begin(self._task(), self._evidence.register)
-        if self._thinking.busy:
+        if self._thinking.busy and self._allowance.steps():
             self._learned_something = True
             self._evidence.count()
             if found := self._thinking.go_on(self._allowance):

@@ -220,29 +220,14 @@ def test_rows_are_sampled_in_lots():
 
     run(Told(), uniform(1_000_000), workers=1)
     sampled = [rows for size, rows in done[-60:] if rows]
-    assert 1 <= len(sampled) < 15  # to the end, but rarely
-    assert min(sampled) > 60  # of a hundred, by chance
-
-
-def test_rows_that_wait_to_be_counted_are_bounded():
-    stream = xor(600_000)
-    policies = []
-
-    class Told(QueryMesh):
-        def observe(self, feedback):
-            policies[:] = [self]
-            return super().observe(feedback)
-
-    run(Told(budget=0.2), stream, workers=1)
-    waiting = sum(len(values) for values, _, _ in policies[0]._evidence._waiting.take())
-    assert 0 < waiting < 10_000
+    assert 1 <= len(sampled) < 20  # to the end, but rarely
+    assert min(sampled) > 25  # of fifty, by chance
 
 
 def test_stop_conditions_reach_the_searches():
-    policy = QueryMesh(plateau=2, seconds=0.5, subsets=40)
-    for settings in (policy.quick(first=False), policy.thorough):
-        assert (settings.stop.plateau, settings.stop.seconds) == (2, 0.5)
-        assert settings.stop.subsets == 40
+    stop = QueryMesh(plateau=2, seconds=0.5, subsets=40).quick(first=False).stop
+    assert (stop.plateau, stop.seconds, stop.subsets) == (2, 0.5, 40)
+    assert QueryMesh(seconds=0.5).thorough.stop.seconds == 0.5
     sample = Reservoir(4, 6, 1_000)
     stream = xor(1_000)
     sample.update(stream.values().astype(float), stream.drops(), np.ones((1_000, 6)))
@@ -250,8 +235,8 @@ def test_stop_conditions_reach_the_searches():
         optimise(Task(sample, stream.query, np.ones(6), settings))
         for settings in (QueryMesh(subsets=12).quick(False), QueryMesh().quick(False))
     )
-    assert few.trace[-1][0] <= many.trace[-1][0]
-    assert few.cost >= many.cost
+    assert few.trace[-1][0] < many.trace[-1][0]
+    assert few.cost > many.cost
 
 
 @pytest.mark.parametrize(
