@@ -29,6 +29,7 @@ from anabranch.policies.query_mesh.optimise import Solution, Task
 from anabranch.policies.query_mesh.parameters import Parameters
 from anabranch.policies.query_mesh.refine import Refinement
 from anabranch.policies.query_mesh.repair import expected
+from anabranch.policies.query_mesh.slices import slice_rows
 from anabranch.policies.query_mesh.thinking import Thinking
 from anabranch.policies.query_mesh.tuning import REPAIR_ROWS, Tuning
 from anabranch.policies.query_mesh.watch import Watcher
@@ -39,9 +40,6 @@ from anabranch.policies.trial import DOUBT
 WORTH_TRYING, GAIN, FIRST_GAIN = 0.01, 0.005, 0.015
 # A sample is stable if rows cost at most this share more under meshes that were found without them.
 STABLE = 0.03
-# While there is news to expect, a slice has at most this part of the rows since the start, but at
-# least so many rows, and at the start as many as take so many seconds: each calls all operators.
-SLICES, LEAST_SLICE, SHORTEST_SLICE = 2, 150, 0.02
 # Rows without news after which less is sampled and learned.
 CALM_ROWS = 50_000
 # A-Greedy's profile window. To a budget of 1 % one of the paper's 1000 rows takes hundreds of
@@ -168,8 +166,11 @@ class QueryMesh(Parameters):
             return self._single.sampling()
         if self._contest.trial is not None:
             return Sampling(rows=self._contest.trial.slice_rows)
-        seen = self._rows - self._since
-        rows = self._slice(seen) if self._evidence.eager else None
+        rows = None
+        if self._evidence.eager:
+            thinks = self._thinking.busy and self._allowance.has_time
+            seen = self._rows - self._since
+            rows = slice_rows(seen, self._means.row, patient=self._fresh, thinks=thinks)
         usual = min(rows or self._means.batch, self._means.batch)
         if not self._allowance.may_learn:
             return Sampling(rows=rows)
@@ -178,15 +179,6 @@ class QueryMesh(Parameters):
             return Sampling(0.0 if thinks else self._evidence.rate(usual), None, rows)
         rate = self._allowance.rate(usual, self._means.extra)
         return Sampling.everything(len(self.query), rate, rows)
-
-    def _slice(self, seen: int) -> int:
-        """Rows of a slice while there is news to expect, so many rows after the last alarm."""
-        if self._thinking.busy and self._allowance.has_time:
-            return LEAST_SLICE
-        rows = max(LEAST_SLICE, seen // SLICES)
-        if self._fresh:  # nothing is wrong that would have to be mended soon
-            rows = max(rows, int(SHORTEST_SLICE / max(self._means.row, 1e-9)))
-        return rows
 
     # What is learned ------------------------------------------------------------------------
 
