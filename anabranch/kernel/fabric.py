@@ -119,13 +119,13 @@ class Fabric:
     def _slice(
         self, columns: Sequence[pa.Array], rows: int, sampling: Sampling, batch: int
     ) -> Mask:
-        begin = self.clock()
+        begin, idle = self.clock(), self.busy()
         mesh = self.learner.plan()
         values = Attributes({name: columns[i] for name, i in self.attributes.items()})
         classified = _gathered(self._classify(mesh, values, rows), sampling.least)
         profile = Profile.of(self._sample(rows, sampling.rate), len(self.query))
         rusters = _rusters(mesh, classified, profile, sampling.first, rows)
-        routed = self.clock()
+        routed, routing = self.clock(), self.busy() - idle
         trip = _Trip(self, columns, rows, profile, sampling, rusters)
         keep = trip.run()
         ran, idle = self.clock(), self.busy()
@@ -150,7 +150,7 @@ class Fabric:
         end = self.clock()
         # Learning computes: what others took of the processor meanwhile is not its fault.
         self.memory.learning = self.busy() - idle
-        times = Times(end - begin, trip.converting, routed - begin, end - ran)
+        times = Times(end - begin, trip.converting, routing, self.memory.learning)
         labels, work = _labels(mesh, self.query), _work(mesh, classified, trip)
         self.ledger.update(
             rows, int(keep.sum()), trip.calls, trip.routes, events, times, labels, work

@@ -57,7 +57,10 @@ class OperatorTally:
 
 @dataclass(frozen=True)
 class Times:
-    """Seconds inside the fabric: in all, converting columns, classifying rows, learning."""
+    """Seconds inside the fabric: in all, converting columns, classifying rows, learning.
+
+    The last two compute and wait for nobody: they are processor seconds.
+    """
 
     total: float = 0.0
     converting: float = 0.0

@@ -36,7 +36,7 @@ class Report:
         What the figures cover.
     overhead
         Seconds inside the fabric but outside the operators, over all workers; of these `converting`
-        columns, `classifying` rows and `learning`.
+        columns, and, in processor seconds, `classifying` rows and `learning`.
     cpu
         Processor seconds of the Python workers, the transfer of columns to them included; of these
         `computing`, in the operators' own code.

@@ -44,6 +44,21 @@ def test_an_operator_gets_only_its_columns():
     assert seen == [[1, 2, 3], [6, 7]]
 
 
+def test_learning_that_waits_for_a_processor_is_not_counted_as_learning():
+    query, clock, busy = plain_query(2), Clock(), Clock()
+
+    class Slow(AGreedy):
+        def observe(self, feedback):
+            clock.now, busy.now = clock.now + 5.0, busy.now + 1.0
+            return super().observe(feedback)
+
+    predicates = [(RowPredicate(bool), [0]), (RowPredicate(bool), [0])]
+    fabric = Fabric(query, predicates, Slow().bind(query), 0, clock, busy)
+    fabric.process([pa.array([1, 0, 1])], 3)
+    times = fabric.ledger.times
+    assert (times.total, times.learning, times.routing) == (5.0, 1.0, 0.0)
+
+
 def test_stable_data_costs_little_more_than_the_best_order():
     bits = correlated_bits(1_000_000, EIGHT, group=2, seed=7)
     outcome = simulate(AGreedy(), bits, batch=10_000)
