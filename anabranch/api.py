@@ -12,6 +12,8 @@ from anabranch.spark import Column, DataFrame, stages
 from anabranch.spark.run import Run, prepare
 
 Names = str | Sequence[str]
+# Share of useful work that sampling and learning may add by default.
+BUDGET = 0.01
 
 
 def query(df: DataFrame) -> Query:
@@ -92,27 +94,34 @@ class Query:
         seed: int = 0,
         start: Mesh | None = None,
         learn: Literal["auto", "worker", "driver"] = "auto",
-        budget: float = 0.01,
+        budget: float = BUDGET,
     ) -> Run:
         """Compile the query under a policy. Reads the bounded tables; nothing else executes.
 
         `learn="driver"` also reads one bounded sample of the input (2,000 rows, at most a few
         seconds of predicates) and ships the plan that it gives, for clusters where each worker sees
         few rows; `"worker"` lets every worker learn from the rows that it processes. `"auto"` means
-        `"worker"`, and `"driver"` on 64 cores and more.
+        `"worker"`, and `"driver"` on 64 cores and more. With `start` there is nothing left to learn
+        before the job.
 
         `attributes` are columns (dots reach into structs) that a policy which routes by content may
         tell rows apart by; by default those of a simple type that the predicates read, then others,
         up to 6 for `auto` and 32 for `mesh` and `content`.
-        `start` is a saved plan to begin with, `seed` chooses the rows that are profiled, `budget`
+        `start` is a saved plan to begin with (the attributes that it asks for come on top of
+        those that are named), `seed` chooses the rows that are profiled, `budget`
         is the share of useful work that profiling and learning may add under `auto` (other policies
         have parameters of their own).
         """
         _one_of("learn", learn, "auto", "worker", "driver")
         if not isinstance(seed, int) or seed < 0:
             raise InputError(f"seed is a whole number of at least 0, got {seed!r}")
-        if not 0 < budget <= 1:
+        if not isinstance(budget, int | float) or not 0 < budget <= 1:
             raise InputError(f"budget is a share above 0 and at most 1, got {budget!r}")
+        if budget != BUDGET and policy != "auto":
+            raise InputError(
+                'budget= is for policy="auto"; others have it as a parameter, as in '
+                f"policy=QueryMesh(budget={budget!r}), if they keep to one"
+            )
         chosen = resolve(policy, budget)
         split = stages.split(self._declared)
         self._last = Run(self._df, split, chosen, start, seed, attributes, learn)

@@ -21,7 +21,7 @@ from anabranch.kernel.profile import Profile, Rows
 from anabranch.kernel.ruster import NO_ROWS, Agenda, Ruster
 from anabranch.kernel.token import Token
 from anabranch.kernel.wheel import Wheels
-from anabranch.model import Cells, Classified, InputError, Mesh, Operator, Query
+from anabranch.model import Classified, InputError, Mesh, Operator, Query
 from anabranch.policies import Call, Feedback, Policy, Sampling, Visit
 
 
@@ -151,7 +151,8 @@ class Fabric:
         # Learning computes: what others took of the processor meanwhile is not its fault.
         self.memory.learning = self.busy() - idle
         times = Times(end - begin, trip.converting, routing, self.memory.learning)
-        labels, work = _labels(mesh, self.query), _work(mesh, classified, trip)
+        labels = {self.query.index(name): by for name, by in mesh.routed_by().items()}
+        work = _work(mesh, classified, trip)
         self.ledger.update(
             rows, int(keep.sum()), trip.calls, trip.routes, events, times, labels, work
         )
@@ -214,19 +215,6 @@ def _rusters(
             token: Token = tuple((operator,) for operator in order)
             rusters.append(Ruster(order, token, chosen, chosen))
     return [ruster for ruster in rusters if len(ruster.alive)]
-
-
-def _labels(mesh: Mesh, query: Query) -> dict[int, str]:
-    """By which attribute each operator is routed, of those that are."""
-    if not isinstance(mesh.classifier, Cells):
-        return {}
-    partitions = mesh.classifier.partitions
-    if not mesh.classifier.pairings:  # told, for all operators
-        return dict.fromkeys(range(len(query)), ", ".join(map(str, partitions)))
-    return {
-        query.index(pairing.operator): str(partitions[pairing.partition])
-        for pairing in mesh.classifier.pairings
-    }
 
 
 def _work(mesh: Mesh, classified: Classified, trip: "_Trip") -> dict[tuple[int, ...], list[int]]:

@@ -25,6 +25,7 @@ from anabranch.model.mesh import Mesh, Reason, load
 from anabranch.model.operator import Operator
 from anabranch.model.query import Query
 from anabranch.model.route import Route
+from anabranch.model.telling import microseconds
 from anabranch.model.tree import AtMost, Leaf, OneOf, Tree
 from anabranch.model.windowed import Windowed
 
@@ -59,5 +60,6 @@ __all__ = [
     "closest",
     "combine",
     "load",
+    "microseconds",
     "pair_of",
 ]

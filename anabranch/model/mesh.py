@@ -123,6 +123,15 @@ class Mesh:
         ]
         return [(name, known) for name, known in told if known]
 
+    def routed_by(self) -> dict[str, str]:
+        """Operator -> the attributes that its place on a row's route depends on, if it does."""
+        cells = self.celled.each_row if self.celled else None
+        if isinstance(cells, Cells) and cells.pairings:
+            return {p.operator: str(cells.partitions[p.partition]) for p in cells.pairings}
+        if self.celled is None or len(self.routes) < 2:  # on one route, rows are only counted
+            return {}
+        return dict.fromkeys(self.query.names, ", ".join(self.celled.attributes))
+
     @property
     def celled(self) -> Celled | None:
         """The classifier, if rows are told apart by what is in them and not by lot."""

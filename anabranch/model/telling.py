@@ -52,3 +52,13 @@ def _number(value: float) -> str:
 
 
 PLAIN = Telling()
+
+
+def microseconds(seconds: float) -> str:
+    """A time per row, in microseconds, as people write it.
+
+    >>> microseconds(1.2345e-6), microseconds(6.0312e-3)
+    ('1.23', '6,031')
+    """
+    value = 1e6 * seconds
+    return f"{value:.3g}" if value < 100 else f"{value:,.0f}"

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.model import InputError, Mesh, Query
+from anabranch.model import InputError, Mesh, Query, microseconds
 
 Bits = NDArray[np.bool_]
 Rows = NDArray[np.int64]
@@ -108,7 +108,7 @@ class Feedback:
 
 
 MESH_VERBS = {
-    "upgrade": "upgraded to",
+    "upgrade": "now",
     "revert": "tried in vain:",
     "fallback": "one route again, no longer",
 }
@@ -183,8 +183,8 @@ class Event:
     def _costs(self, before: str, after: str) -> str:
         if not self.cost_before:
             return ""
-        told = "" if self.cost_after is None else f", {after} {self.cost_after * 1e6:.3g}"
-        return f" ({before} {self.cost_before * 1e6:.3g}{told} us per row)"
+        told = "" if self.cost_after is None else f", {after} {microseconds(self.cost_after)}"
+        return f" ({before} {microseconds(self.cost_before)}{told} us per row)"
 
 
 @dataclass(frozen=True)

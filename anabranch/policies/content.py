@@ -96,7 +96,7 @@ class ContentLearns(Measured):
         if self.sample != "auto":
             check_rows('sample (or "auto")', self.sample)
         if self.partitions != "auto":
-            check_rows('partitions (or "auto")', self.partitions)
+            check_rows('partitions (or "auto")', self.partitions, "")
         if not 0 <= self.threshold < 1:
             raise InputError(f"threshold is a gain ratio from 0 to below 1, got {self.threshold!r}")
         if self.first_rows:

@@ -22,12 +22,14 @@ SELECTIVE, IDLE = 0.02, 0.98
 class Judge:
     """Judges attributes by the rows registered (content-based routing, Sections 4.1 and 4.4).
 
-    `together` says whether two attributes are tried when no single one is a classifier.
+    `together` says whether two attributes are tried when no single one is a classifier, `besides`
+    whether also when one is.
     """
 
     known: Knowledge
     threshold: float
     together: bool
+    besides: bool = False
 
     def worth(self) -> list[int]:
         """Operators whose place may depend on the row: not cheap, dear, selective, or never so."""
@@ -56,7 +58,7 @@ class Judge:
             o: register.best(o, self.threshold, pairs=False) for o in judged
         }
         for operator in judged:
-            if found[operator] is None:
+            if found[operator] is None or self.besides:
                 yield
                 familiar = self._familiar(operator, found)
                 best = register.best(operator, self.threshold, self.together, familiar)

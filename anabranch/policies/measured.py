@@ -121,7 +121,7 @@ def check_share(name: str, value: object) -> None:
         raise InputError(f"{name} is a share above 0 and at most 1, got {value!r}")
 
 
-def check_rows(name: str, value: object) -> None:
+def check_rows(name: str, value: object, of: str = " of rows") -> None:
     """Refuse a count below 1."""
-    if not isinstance(value, int) or value < 1:
-        raise InputError(f"{name} is a number of rows, at least 1, got {value!r}")
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise InputError(f"{name} is a number{of}, at least 1, got {value!r}")

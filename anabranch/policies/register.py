@@ -39,6 +39,8 @@ RELEVANT = 0.5
 # Attributes that are tried in pairs, and partitions of each of a pair.
 PAIRED = 12
 COARSE = 8
+# A pair must tell so many times what a single attribute tells to be taken in its place.
+TOGETHER = 1.5
 # Codes of rows that are counted at once, for several operators where there are few.
 AT_ONCE = 50_000
 # Rows below which nothing is judged, and rows per partition that make a table dense enough.
@@ -54,10 +56,14 @@ REBUILD = 4
 
 @dataclass(frozen=True)
 class Found:
-    """A partition that tells something about an operator; In and Out over it."""
+    """A partition that tells something about an operator; In and Out over it.
+
+    `gain` is in bits, without what chance alone would give.
+    """
 
     partition: Partition
     ratio: float
+    gain: float
     rows_in: Floats
     rows_out: Floats
 
@@ -190,7 +196,9 @@ class Register:
     ) -> Found | None:
         """The best classifier of an operator; None if there is none.
 
-        Less evidence is asked of `familiar` attributes, which other operators are routed by.
+        Less evidence is asked of `familiar` attributes, which other operators are routed by. With
+        `pairs`, two attributes may be better than a single one: each operator may have an attribute
+        that tells a little about it, and all of them depend on two others.
         """
         if not self.can_judge(operator) or not 0 < self.passed(operator) < 1:
             return None
@@ -198,8 +206,9 @@ class Register:
         near = [i for i in known if (self.attributes[i].name,) in familiar]
         found = self._among(operator, known, threshold, FALSE_ALARM)
         found = found or self._among(operator, near, threshold, FAMILIAR_ALARM)
-        if found is None and pairs:
-            found = self._best_pair(operator, known[:PAIRED], threshold)
+        pair = self._best_pair(operator, known[:PAIRED], threshold) if pairs else None
+        if pair is not None and (found is None or pair.gain > TOGETHER * found.gain):
+            return pair
         return found or self._among(operator, near, threshold, ANY_ALARM)
 
     def _among(
@@ -216,7 +225,8 @@ class Register:
         assert part is not None
         where = operator, places[best], slice(part.size)
         rows_in, rows_out = self._counts.get()
-        return Found(part, float(told.ratio[best]), rows_in[where].copy(), rows_out[where].copy())
+        counts = rows_in[where].copy(), rows_out[where].copy()
+        return Found(part, float(told.ratio[best]), told.beyond_chance(best), *counts)
 
     def _evidence(self) -> Evidence:
         """What each attribute tells about each operator, for all of them at once."""
@@ -239,8 +249,8 @@ class Register:
         if best is None:
             return None
         pair = pair_of(*table.parts[best])
-        size = pair.size
-        return Found(pair, float(told.ratio[best]), rows_in[best, :size], rows_out[best, :size])
+        counts = rows_in[best, : pair.size], rows_out[best, : pair.size]
+        return Found(pair, float(told.ratio[best]), told.beyond_chance(best), *counts)
 
     def _count_pairs(self, table: "_PairTable", operator: int) -> None:
         """Count the pairs for an operator, and for as many others as make a call worth it."""

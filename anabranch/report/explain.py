@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from anabranch.model import Cells, Lottery, Mesh, Query
+from anabranch.model import Cells, Lottery, Mesh, Query, microseconds
 from anabranch.policies import Policy
 
 
@@ -42,7 +42,7 @@ def explain_plan(mesh: Mesh) -> str:
       if size <= 512: a, b
       if size > 512: b, a
       (a NULL goes with "not in" and ">")
-    because a row costs 1.14 us there, 1.42 us on the best route for all, 20% less:
+    because, by a sample, a row costs 1.14 us there, 1.42 us on the best route for all, 20% less:
       a, b: 60% of the rows, 1.1 us instead of 1.1; a drops 90% of them, 10% of the others
       b, a: 40% of the rows, 1.2 us instead of 1.9; b drops 80% of them, 10% of the others
 
@@ -92,8 +92,8 @@ def _mesh(mesh: Mesh) -> list[str]:
         alone = sum(reason.share * reason.alone for reason in mesh.reasons)
         saved = f", {1 - now / alone:.0%} less" if alone > 0 else ""
         lines.append(
-            f"because a row costs {now * 1e6:.3g} us there, {alone * 1e6:.3g} us on the best route "
-            f"for all{saved}:"
+            f"because, by a sample, a row costs {microseconds(now)} us there, "
+            f"{microseconds(alone)} us on the best route for all{saved}:"
         )
         lines += [_why(mesh, place) for place in range(len(mesh.routes))]
     return lines
@@ -107,8 +107,8 @@ def _why(mesh: Mesh, place: int) -> str:
     weight = sum(r.share for r in others)
     elsewhere = sum(r.share * (1 - r.passed[first]) for r in others) / max(weight, 1e-12)
     return (
-        f"  {route}: {reason.share:.0%} of the rows, {reason.cost * 1e6:.3g} us instead of "
-        f"{reason.alone * 1e6:.3g}; {first} drops {1 - reason.passed[first]:.0%} of them, "
+        f"  {route}: {reason.share:.0%} of the rows, {microseconds(reason.cost)} us instead of "
+        f"{microseconds(reason.alone)}; {first} drops {1 - reason.passed[first]:.0%} of them, "
         f"{elsewhere:.0%} of the others"
     )
 

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from anabranch.kernel.ledger import OTHER_ROUTES, Ledger, Route
-from anabranch.model import Cells, Mesh, Query
-from anabranch.model.reading import classifier_from
+from anabranch.model import Mesh, Query
 from anabranch.policies import Event
 from anabranch.report.log import WorkerLog
 
@@ -95,6 +94,7 @@ class Report:
         total = log.total
         tallies = dict(zip(query.names, total.operators, strict=True))
         seconds = {name: tally.seconds for name, tally in tallies.items()}
+        plan = log.plan()
         return cls(
             rows_in=total.rows_in,
             rows_out=total.rows_out,
@@ -114,10 +114,10 @@ class Report:
             learning=total.times.learning,
             cpu=total.cpu,
             computing=sum(tally.computing for tally in total.operators),
-            classifiers=_classifiers(log.plan()),
+            classifiers=Mesh.from_dict(plan).routed_by() if plan else {},
             routed_by=_routed_by(query, total.routing),
             gains=_gains(log.events),
-            plan=log.plan(),
+            plan=plan,
             mesh=mesh,
             route_costs=_route_costs(query, total, mesh),
             search=log.search(),
@@ -210,17 +210,6 @@ def _route_costs(query: Query, total: Ledger, mesh: Mesh | None) -> list[dict[st
                 }
             )
     return sorted(told, key=lambda entry: -int(entry["rows"]))
-
-
-def _classifiers(plan: dict[str, Any] | None) -> dict[str, str]:
-    told = plan["classifier"] if plan else None
-    classifier = classifier_from(told) if told else None
-    if not isinstance(classifier, Cells):
-        return {}
-    if not classifier.pairings:  # told, for all operators
-        names = ", ".join(map(str, classifier.partitions))
-        return {operator["name"]: names for operator in (plan or {})["operators"]}
-    return {p.operator: str(classifier.partitions[p.partition]) for p in classifier.pairings}
 
 
 def _routed_by(query: Query, routing: Mapping[tuple[int, str], int]) -> dict[str, dict[str, int]]:

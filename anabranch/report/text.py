@@ -99,8 +99,8 @@ def _classifiers(report: "Report") -> Table:
 
 
 def _decisions(report: "Report") -> str:
-    lines = [f"{report.switches} changes of order"]
     shown = [event for event in report.events if event.kind != "profile"]
+    lines = [f"decisions, {report.switches} of them changes of order:"] if shown else []
     lines += [f"  worker {event.worker}, {event}" for event in shown[:SHOWN_EVENTS]]
     hidden = len(shown) - SHOWN_EVENTS
-    return "\n".join([*lines, f"  and {hidden} more decisions"] if hidden > 0 else lines)
+    return "\n".join([*lines, f"  and {hidden} more"] if hidden > 0 else lines)

@@ -131,7 +131,9 @@ def _refused(df: DataFrame, name: str, known: list[str]) -> InputError:
     elif name in present:
         reason = f"rows cannot be told apart by {present[name].simpleString()}"
     else:
-        return InputError(f'the input has no column "{name}"; usable: {closest(name, known)}')
+        return InputError(
+            f'the input has no column "{name}" for attributes=; {closest(name, known)}'
+        )
     return InputError(f'attribute "{name}": {reason}; usable: {", ".join(known)}')
 
 

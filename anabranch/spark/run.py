@@ -137,6 +137,12 @@ def prepare(
                 "content_knows); "
                 f'"{policy.name}" does not'
             )
+        if isinstance(start, Mesh) and start.celled is not None:
+            raise InputError(
+                f"start is a plan of {len(start.routes)} routes by "
+                f"{', '.join(start.celled.attributes)}, and {policy.name} has one for all rows; "
+                "begin with it under mesh, auto or content"
+            )
         return Prepared(policy, stages.query, [])
     needed = list(policy.needs())
     if isinstance(start, Mesh) and start.classifier is not None:

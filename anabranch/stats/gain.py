@@ -162,6 +162,16 @@ class Evidence(NamedTuple):
             self.outlier[where],
         )
 
+    def beyond_chance(self, place: int) -> float:
+        """The gain without what partitions that tell nothing would be expected to have.
+
+        >>> told = Evidence(*np.array([[1000.0], [11], [0.01], [0.1], [2], [1]]))
+        >>> round(told.beyond_chance(0), 4)
+        0.0028
+        """
+        chance = (self.cells[place] - 1) / (2 * np.log(2) * self.rows[place])
+        return max(float(self.gain[place] - chance), 0.0)
+
 
 def evidence(rows_in: Floats, rows_out: Floats) -> Evidence:
     """Judge In and Out of many attributes, or operators, at once.

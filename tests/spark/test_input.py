@@ -88,6 +88,10 @@ def test_policies_and_other_arguments(df):
         query.run(policy=ab.Fixed(order=["s"]))
     with pytest.raises(ab.InputError, match="budget"):
         query.run(budget=0)
+    with pytest.raises(ab.InputError, match="budget is a share"):
+        query.run(budget="1%")
+    with pytest.raises(ab.InputError, match=r"policy=QueryMesh\(budget=0.2\)"):
+        query.run(policy="mesh", budget=0.2)
     with pytest.raises(ab.InputError, match='"agreedy" does not'):
         query.run(policy="agreedy", attributes=["i"])
     with pytest.raises(ab.InputError, match="learn="):

@@ -118,19 +118,22 @@ def test_one_plan_for_all_workers_in_words_saved_and_reloaded(df, plain, learned
     assert calls < sum(learned.report().evaluations.values())
     stream = xor(ROWS)
     assert calls < 1.06 * stream.oracle(stream.drops())
+    by = run.report().routed_by["o0"]
+    assert set(run.report().classifiers.values()) == {", ".join(plan.classifier.attributes)}
+    assert by[", ".join(plan.classifier.attributes)] > 0.9 * sum(by.values())
 
 
 def test_explain_says_why(learned):
     told = explain_plan(learned.plan())
     assert "routes, by" in told
-    assert "because a row costs" in told
+    assert "because, by a sample, a row costs" in told
     assert "of the others" in told
 
 
 def test_a_plan_that_does_not_match_is_refused(df, learned, tmp_path):
     plan = learned.plan()
-    with pytest.raises(ab.PlanError, match="tells rows apart by"):
-        query_of(df.drop("sector")).run(policy="agreedy", start=plan)
+    with pytest.raises(ab.InputError, match="agreedy has one for all rows"):
+        query_of(df).run(policy="agreedy", start=plan)
     with pytest.raises(ab.PlanError, match="by sector, which this run does not have"):
         query_of(df.drop("sector")).run(policy="mesh", start=plan)
     with pytest.raises(ab.PlanError, match="by sector, a word there and a number here"):

@@ -5,8 +5,8 @@ order in which those with the same routes are neighbours; a cut is then a set of
 stays small, and needs no encoding of its own to be read, saved or run elsewhere.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
+Values = Mapping[str, frozenset[float]]  # attribute -> some values of it
 
 DEPTH = 8
 # Sampled rows that a leaf must have.
@@ -124,7 +125,7 @@ def _grown(
         max_features=1 if attempt else None,
         random_state=seed + attempt,
     ).fit(table, routes)
-    tree = Tree(_node(model, features, 0)).mapped(lambda route: route)
+    tree = Tree(_narrowed(_node(model, features, 0), {}, {})).mapped(lambda route: route)
     agreement = float((model.predict(table) == routes).mean())
     return agreement, len(tree.leaves), tree
 
@@ -137,6 +138,34 @@ def _node(model: "DecisionTreeClassifier", features: Sequence[Feature], at: int)
     no = _node(model, features, grown.children_right[at])
     feature = features[int(grown.feature[at])]
     return feature.question(float(grown.threshold[at]), yes, no)
+
+
+def _narrowed(node: Node, gone: Values, only: Values) -> Node:
+    """The same tree without values that the answers before a question leave out.
+
+    >>> inner = OneOf("a", Leaf(0), Leaf(1), (1.0, 2.0))
+    >>> _narrowed(OneOf("a", inner, inner, (1.0,)), {}, {}).to_dict()["no"]["one_of"]
+    [2.0]
+    """
+    if not isinstance(node, OneOf):
+        return _both(node, (gone, only), (gone, only))
+    name = node.attribute
+    left, known = gone.get(name, frozenset()), only.get(name)
+    values = frozenset(node.values) - left
+    values = values if known is None else values & known
+    if not values:
+        return _narrowed(node.no, gone, only)
+    if values == known:
+        return _narrowed(node.yes, gone, only)
+    rest = only if known is None else {**only, name: known - values}
+    told = replace(node, values=tuple(sorted(values)))
+    return _both(told, (gone, {**only, name: values}), ({**gone, name: left | values}, rest))
+
+
+def _both(node: Node, yes: tuple[Values, Values], no: tuple[Values, Values]) -> Node:
+    if isinstance(node, Leaf):
+        return node
+    return replace(node, yes=_narrowed(node.yes, *yes), no=_narrowed(node.no, *no))
 
 
 def _numeric(column: Column) -> Feature:

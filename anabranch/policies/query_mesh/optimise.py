@@ -186,7 +186,7 @@ class Thought:
         known = Knowledge(query, register, alpha=0.999)
         known.costs = self._task.costs
         known.begin_overall()
-        judge = Judge(known, THRESHOLD, together=True)
+        judge = Judge(known, THRESHOLD, together=True, besides=True)
         found = yield from judge.searching(range(len(query)))
         yield
         best = sorted((b for b in found.values() if b is not None), key=lambda b: -b.ratio)

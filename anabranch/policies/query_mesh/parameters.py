@@ -34,11 +34,17 @@ class Parameters(Policy):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("sample", "condensed", "first_rows"):
-            check_rows(name, getattr(self, name))
-        for name in ("iterations", "plateau", "subsets", "window"):
+        for name, of in (("sample", " of rows"), ("condensed", ""), ("first_rows", " of rows")):
+            check_rows(name, getattr(self, name), of)
+        counts = {
+            "iterations": "",
+            "plateau": " of iterations",
+            "subsets": "",
+            "window": " of rows",
+        }
+        for name, of in counts.items():
             if getattr(self, name) is not None:
-                check_rows(f"{name} (or None)", getattr(self, name))
+                check_rows(f"{name} (or None)", getattr(self, name), of)
         if self.ruster != "auto":
             check_rows('ruster (or "auto")', self.ruster)
         if not 0 <= self.tolerance < 1:

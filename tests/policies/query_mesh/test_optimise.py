@@ -54,6 +54,22 @@ def test_classes_by_two_attributes_together(settings):
     assert cost <= 1.03 * oracle
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_what_tells_a_little_of_each_operator_does_not_hide_what_tells_most(seed):
+    """Each operator compares a number of its own; how strictly depends on two categories."""
+    random = np.random.default_rng(seed)
+    x, y = random.integers(0, 2, (2, 300))
+    own = random.integers(0, 1_000, (4, 300))
+    bits = np.column_stack([own[j] >= np.where((x ^ y) == j % 2, 100, 900) for j in range(4)])
+    names = ("x", "y", "own0", "own1", "own2", "own3")
+    query = Query(tuple(Operator(f"o{j}") for j in range(4)), tuple(Attribute(n) for n in names))
+    sample = Reservoir(6, 4, 300)
+    sample.update(np.column_stack([x, y, *own]).astype(float), bits, np.ones(bits.shape))
+    solution = optimise(Task(sample, query, np.ones(4), QUICK, 0.01, 0.01))
+    assert set(solution.mesh.classifier.attributes) >= {"x", "y"}
+    assert solution.cost < 0.85 * solution.single
+
+
 @pytest.mark.parametrize("settings", [QUICK, THOROUGH])
 def test_uniform_data_gives_one_route(settings):
     for seed in range(20):
