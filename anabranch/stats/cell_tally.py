@@ -5,16 +5,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.stats.thinned import thinned
-
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 Bits = NDArray[np.bool_]
 
 # Cells whose places are looked up in a table; more are searched for.
 MOST_DENSE = 100_000
-# Rows of a call that are counted: more would tell no more.
-MOST_TALLIED = 2_000
 # Rows after which all counts are halved, so that what was long ago counts less, by default.
 MEMORY_ROWS = 60_000
 
@@ -37,14 +33,12 @@ class CellTally:
 
     known: tuple[int, ...]
     operators: int
-    seed: int = 0
     memory: float = MEMORY_ROWS
     rows: Floats = field(init=False)
     met: Floats = field(init=False)
     passed: Floats = field(init=False)
 
     def __post_init__(self) -> None:
-        self._random = np.random.default_rng(self.seed)
         self._cells = np.array(self.known, np.int64)
         self._dense = self._table()
         self.clear()
@@ -79,12 +73,11 @@ class CellTally:
             self.met /= 2
             self.passed /= 2
 
-    def update(self, operator: int, cells: Codes, passed: Bits) -> None:
-        """An operator met rows of these cells and passed some."""
-        cells, passed = thinned(self._random, MOST_TALLIED, cells, passed)
-        places = self.places(cells)
-        self.met[:, operator] += np.bincount(places, minlength=len(self.rows))
-        self.passed[:, operator] += np.bincount(places[passed], minlength=len(self.rows))
+    def update(self, operators: int | Codes, cells: Codes, passed: Bits) -> None:
+        """Operators met rows of these cells and passed some; one for all rows, or one for each."""
+        places = self.places(cells) * self.operators + operators
+        for counts, told in ((self.met, places), (self.passed, places[passed])):
+            counts += np.bincount(told, minlength=counts.size).reshape(counts.shape)
 
     def get(self, prior: float) -> Floats:
         """Share passed, by cell and operator; `prior` rows like all are added to each."""
@@ -93,7 +86,7 @@ class CellTally:
 
     def merge(self, other: "CellTally") -> "CellTally":
         """Both as one; they must know the same cells."""
-        merged = CellTally(self.known, self.operators, self.seed, self.memory)
+        merged = CellTally(self.known, self.operators, self.memory)
         merged.rows = self.rows + other.rows
         merged.met, merged.passed = self.met + other.met, self.passed + other.passed
         return merged

@@ -140,7 +140,9 @@ def test_told_classes_and_orders_words_included(df):
 
 def test_attributes_that_cannot_be_are_refused_with_those_that_can(df):
     query = query_of(df)
-    with pytest.raises(ab.InputError, match=r'no column "citi" for attributes=; did you mean "city"\?'):
+    with pytest.raises(
+        ab.InputError, match=r'no column "citi" for attributes=; did you mean "city"\?'
+    ):
         query.run(policy="content", attributes=["citi"])
     with pytest.raises(ab.InputError, match=r'"tags": .* array<bigint>; usable: id, code, city'):
         query.run(policy="content", attributes=["tags"])

@@ -20,6 +20,9 @@ LEAST_LEFT = 0.3
 # Seconds that a step of thought is believed to take before one was timed, and the steps that this
 # weighs as much as; how earlier steps fade.
 FIRST_STEP, FIRST_STEPS, FADING = 1e-4, 50, 0.7
+# Of the duty, the share that is planned for in the first batches: what a row or a piece of learning
+# takes is hardly known there.
+EARLY_DUTY, EARLY_BATCHES = 0.92, 3
 # Share of the time left that steps are planned for: some take longer than others.
 CAUTION = 0.6
 
@@ -47,7 +50,7 @@ class Allowance:
     0.1
     >>> allowance.pass_by(rows=2_000, batch=10_000, spent=0.02)  # as it goes, it takes 0.1 s
     >>> allowance.steps()  # 15 ms, less a safety margin
-    89
+    82
     """
 
     budget: float
@@ -61,6 +64,7 @@ class Allowance:
     _besides: float = 0.0  # seconds of other learning in it
     _rows: int = 0  # of this batch, so far
     _batch: int = 0  # rows that it has in all
+    _batches: int = 0  # so far, with this one
     _spent: float = 0.0  # seconds that it has taken so far
     _row: float = 0.0  # seconds that a row takes
     _timed: tuple[float, float] = (FIRST_STEPS * FIRST_STEP, FIRST_STEPS)  # seconds, steps
@@ -87,6 +91,7 @@ class Allowance:
         if self._rows >= self._batch:  # the one before is over
             self._thought = max(self._thought - self._time, 0.0)
             self._rows, self._spent, self._besides = 0, 0.0, 0.0
+            self._batches += 1
         self._rows, self._batch = self._rows + rows, batch
         self._spent += spent
 
@@ -99,7 +104,8 @@ class Allowance:
     def _whole(self) -> float:
         """Seconds by which all learning is to prolong a batch."""
         left = max(self._batch - self._rows, 0)
-        return self.duty * (self._spent + left * self._row)
+        duty = self.duty * (EARLY_DUTY if self._batches <= EARLY_BATCHES else 1.0)
+        return duty * (self._spent + left * self._row)
 
     @property
     def in_time(self) -> bool:

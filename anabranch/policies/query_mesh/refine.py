@@ -16,6 +16,7 @@ from anabranch.model import Mesh, Query, Route
 from anabranch.policies.base import Feedback, Rows
 from anabranch.policies.query_mesh.repair import classified
 from anabranch.stats import CellTally, Reservoir
+from anabranch.stats.thinned import thinned
 
 Floats = NDArray[np.float64]
 
@@ -24,6 +25,8 @@ MOST_ROUTES = 16
 PRIOR_ROWS = 4.0
 # A cheaper repair is taken if it saves at most so much less of the cost than the best.
 NEARLY = 0.003
+# Rows of a call that are counted: more would tell no more.
+MOST_TALLIED = 4_000
 
 
 class Refinement:
@@ -35,7 +38,7 @@ class Refinement:
 
     def __init__(self, mesh: Mesh, known: tuple[int, ...]) -> None:
         self.mesh = mesh
-        self._halves = [CellTally(known, len(mesh.query), seed) for seed in range(2)]
+        self._halves = [CellTally(known, len(mesh.query)) for _ in range(2)]
         self._random = np.random.default_rng(0)
 
     @classmethod
@@ -77,11 +80,17 @@ class Refinement:
             return
         # Row by row, by lot: of few slices one half could have all, and rows may come in turns.
         second = self._random.integers(0, 2, len(cells), np.uint8).astype(bool)
-        for tally, mine in zip(self._halves, (~second, second), strict=True):
-            tally.count(cells[mine])
-            for visit in feedback.visits:
-                own = mine[visit.rows]
-                tally.update(visit.operator, cells[visit.rows[own]], visit.passed[own])
+        visits = [
+            (visit.operator, *thinned(self._random, MOST_TALLIED, visit.rows, visit.passed))
+            for visit in feedback.visits
+        ]
+        rows, passed = (np.concatenate(each) for each in list(zip(*visits, strict=True))[1:])
+        # All visits at once: a slice may have few rows and dozens of visits.
+        operators = np.repeat([v[0] for v in visits], [len(v[1]) for v in visits])
+        for half, tally in enumerate(self._halves):
+            mine = second[rows] == half
+            tally.count(cells[second == half])
+            tally.update(operators[mine], cells[rows[mine]], passed[mine])
 
     def repaired(self, costs: Floats, overhead: float) -> tuple[str, Mesh, float]:
         """The cheapest repair that is nearly as good as the best, and the share that it saves."""
