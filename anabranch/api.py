@@ -7,13 +7,12 @@ from typing import Any, Literal
 
 from anabranch.model import InputError, Mesh, closest
 from anabranch.policies import Policy, resolve
+from anabranch.policies.query_mesh.parameters import BUDGET
 from anabranch.report.explain import explain
 from anabranch.spark import Column, DataFrame, stages
 from anabranch.spark.run import Run, prepare
 
 Names = str | Sequence[str]
-# Share of useful work that sampling and learning may add by default.
-BUDGET = 0.01
 
 
 def query(df: DataFrame) -> Query:

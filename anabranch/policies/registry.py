@@ -12,6 +12,7 @@ from anabranch.policies.independent import Independent
 from anabranch.policies.local_swaps import LocalSwaps
 from anabranch.policies.optimal import Optimal
 from anabranch.policies.query_mesh import Auto, QueryMesh
+from anabranch.policies.query_mesh.parameters import BUDGET
 from anabranch.policies.sweep import Sweep
 
 POLICIES: tuple[type[Policy], ...] = (
@@ -32,7 +33,7 @@ NAMES = {policy.name: policy for policy in POLICIES}
 PLANNED = ("om", "rate")
 
 
-def resolve(policy: str | Policy, budget: float = 0.01) -> Policy:
+def resolve(policy: str | Policy, budget: float = BUDGET) -> Policy:
     """The policy object for a name; an object is taken as it is.
 
     `auto` is one route by A-Greedy, and a mesh from the day on that it measurably pays; sampling

@@ -11,6 +11,8 @@ from anabranch.policies.query_mesh.starts import STARTS
 
 # Local optimisations of a search, the paper's; and the patience of a first one.
 ITERATIONS, FIRST_PATIENCE = 3, 1
+# Share of useful work that sampling and learning may add, if nothing else is said.
+BUDGET = 0.01
 
 
 @dataclass
@@ -28,7 +30,7 @@ class Parameters(Policy):
     window: int | None = None
     ruster: int | str = "auto"
     tolerance: float = 0.002
-    budget: float = 0.01
+    budget: float = BUDGET
     duty: float = 0.15
     first_rows: int = 150
     seed: int = 0

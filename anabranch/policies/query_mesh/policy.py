@@ -154,9 +154,8 @@ class QueryMesh(Parameters):
         rows = told.rows
         if rows and self.window:  # a slice has whole windows
             rows = -(-rows // self.window) * self.window
-        least = self._means.least_ruster(self._saved if self._mesh else 0.0)
-        if self.ruster != "auto":
-            least = int(self.ruster)
+        saved = self._saved if self._mesh else 0.0
+        least = self._means.least_ruster(saved) if self.ruster == "auto" else int(self.ruster)
         # A short slice has fewer rows of every route.
         share = min((rows or self._means.batch) / self._means.batch, 1.0)
         return replace(told, rows=rows, least=int(share * least))
@@ -167,15 +166,14 @@ class QueryMesh(Parameters):
         if self._contest.trial is not None:
             return Sampling(rows=self._contest.trial.slice_rows)
         rows = None
+        thinks = self._thinking.busy and self._allowance.has_time
         if self._evidence.eager:
-            thinks = self._thinking.busy and self._allowance.has_time
             seen = self._rows - self._since
             rows = slice_rows(seen, self._means.row, patient=self._fresh, thinks=thinks)
         usual = min(rows or self._means.batch, self._means.batch)
         if not self._allowance.may_learn:
             return Sampling(rows=rows)
-        if self._evidence.free:
-            thinks = self._thinking.busy and self._allowance.has_time  # which comes first
+        if self._evidence.free:  # thought comes first
             return Sampling(0.0 if thinks else self._evidence.rate(usual), None, rows)
         rate = self._allowance.rate(usual, self._means.extra)
         return Sampling.everything(len(self.query), rate, rows)
