@@ -1,5 +1,6 @@
 """Figure 10 of the paper on Query Mesh: output rate, time per row, overhead, on Spark."""
 
+import random
 import statistics
 import time
 from collections.abc import Callable, Collection
@@ -145,11 +146,12 @@ def _contest(race: _Race, size: Size, repeat: int, chosen: Collection[str]) -> d
     for name, make in makers.items():
         race.run(make, name)  # warm up
     for turn in range(repeat):
-        # There and back: a machine that gets slower or faster meanwhile favours nobody.
-        for name, make in list(makers.items())[:: -1 if turn % 2 else 1]:
+        # In an order of its own: neither a machine that gets slower or faster meanwhile nor what
+        # the run before leaves behind favours anybody.
+        for name in random.Random(turn).sample(list(makers), len(makers)):
             if name == ROW_BY_ROW and turn > 0:
                 continue
-            seconds, jvm, report = race.run(make, name)
+            seconds, jvm, report = race.run(makers[name], name)
             done[name].seconds.append(seconds)
             done[name].jvm.append(jvm)
             done[name].reports.append(report)
