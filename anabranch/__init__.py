@@ -17,6 +17,7 @@ from anabranch.policies import (
 )
 from anabranch.report import Report
 from anabranch.spark.run import Run
+from anabranch.spark.sampling import Sample
 from anabranch.spark.ship import ship
 from anabranch.version import VERSION
 
@@ -40,6 +41,7 @@ __all__ = [
     "QueryMesh",
     "Report",
     "Run",
+    "Sample",
     "Sweep",
     "load",
     "query",

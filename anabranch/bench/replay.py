@@ -14,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anabranch.kernel import Fabric, Ledger
+from anabranch.kernel.rehearse import Clock, Known
 from anabranch.model import Attribute, Mesh, Operator, Query
 from anabranch.policies import Event, Feedback, Policy
 
@@ -24,31 +25,6 @@ CALL = 30e-6  # seconds per call
 # Seconds that a policy takes to learn from a slice, more if rows were profiled, to judge attributes
 # by them, and for a step of a search.
 LEARNING, COLLECTING, JUDGING, STEP = 0.5e-3, 0.5e-3, 1.2e-3, 0.08e-3
-
-
-@dataclass
-class Clock:
-    """Time that passes when it is told to."""
-
-    now: float = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@dataclass
-class Known:
-    """A predicate whose outcome is a column of the batch; it moves the clock by its cost."""
-
-    clock: Clock
-    cost: float = EVALUATION
-
-    def convert(self, columns: Sequence[pa.Array], rows: int) -> NDArray[np.bool_]:
-        return np.asarray(columns[0].to_numpy(zero_copy_only=False), bool)
-
-    def judge(self, converted: NDArray[np.bool_], rows: int) -> NDArray[np.bool_]:
-        self.clock.now += CALL + rows * self.cost
-        return ~converted
 
 
 @dataclass
@@ -113,7 +89,7 @@ def replay(
     edges = np.linspace(0, len(drops), workers + 1).astype(int)
     for worker in range(workers):
         clock = Clock()
-        predicates = [(Known(clock, each[j]), [j]) for j in range(count)]
+        predicates = [(Known(clock, each[j], CALL), [j]) for j in range(count)]
         learner = policy.bind(query, start)
         _charge(learner, clock)
         fabric = Fabric(query, predicates, learner, seed + worker, clock, clock, places)

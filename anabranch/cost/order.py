@@ -109,24 +109,34 @@ def optimal_order(bits: Bits, costs: Costs, query: Query) -> tuple[int, ...]:
     """The order of least cost (Equation 1) that the guards allow.
 
     Every order is covered, by prefix *sets*: what comes next costs the same however the set before
-    it was ordered, so the best order of each of the 2^n sets is enough.
+    it was ordered, so the best order of each of the 2^n sets is enough. `costs` are seconds per
+    operator, or a matrix of what each row took: one that drops may take longer than one that
+    passes.
 
     >>> from anabranch.model import Operator
+    >>> query = Query(tuple(map(Operator, "abc")))
     >>> bits = np.array([[1, 1, 0], [1, 1, 0], [1, 0, 0], [0, 0, 1]], bool)
-    >>> optimal_order(bits, np.array([9.0, 1.0, 1.0]), Query(tuple(map(Operator, "abc"))))
+    >>> optimal_order(bits, np.array([9.0, 1.0, 1.0]), query)
     (1, 2, 0)
+    >>> pair, drops = Query(tuple(map(Operator, "ab"))), np.array([[1, 0], [0, 1]], bool)
+    >>> optimal_order(drops, np.array([5.0, 5.0]), pair)
+    (0, 1)
+    >>> optimal_order(drops, np.array([[1.0, 5.0], [9.0, 5.0]]), pair)  # a is slow to pass
+    (1, 0)
     """
     n = len(query)
-    codes = bits.astype(np.int64) @ (1 << np.arange(n))
+    codes, place = np.unique(bits.astype(np.int64) @ (1 << np.arange(n)), return_inverse=True)
+    each = np.zeros((len(codes), n))  # seconds of all rows with that pattern of drops
+    np.add.at(each, place, np.broadcast_to(costs, bits.shape))
     best: dict[int, tuple[float, tuple[int, ...]]] = {0: (0.0, ())}
     # A set's number is above the number of each of its subsets.
     for placed in range(1 << n):
         if placed not in best:
             continue
         cost, order = best[placed]
-        alive = int(((codes & placed) == 0).sum())
+        taken = each[(codes & placed) == 0].sum(axis=0).tolist()
         for i in query.eligible(order):
-            longer = (cost + alive * float(costs[i]), (*order, i))
+            longer = (cost + taken[i], (*order, i))
             following = placed | (1 << i)
             if following not in best or longer[0] < best[following][0]:
                 best[following] = longer

@@ -60,7 +60,8 @@ class Mesh:
 
     With one route there is nothing to classify; with several a classifier says which row takes
     which. `figures` maps an operator's name to what was measured of it (`cost`: seconds per row,
-    `passed`: share of rows that passed where it stands).
+    `passed`: share of rows that passed where it stands). Where Python predicates are routed, the
+    plans for native ones `before` and `behind` them come along.
 
     Examples
     --------
@@ -78,6 +79,8 @@ class Mesh:
     # Attribute -> number -> the word that it stands for, of words that the classifier asks for.
     words: Mapping[str, Mapping[float, str]] = field(default_factory=dict)
     reasons: tuple[Reason, ...] = ()  # one per route, where they are known
+    before: "Mesh | None" = None
+    behind: "Mesh | None" = None
 
     def __post_init__(self) -> None:
         if self.classifier is not None:
@@ -112,6 +115,8 @@ class Mesh:
             "classifier": self.classifier.to_dict() if self.classifier else None,
             "reasons": [reason.to_dict() for reason in self.reasons],
             "words": {name: [[n, w] for n, w in known.items()] for name, known in self._used()},
+            "before": self.before.to_dict() if self.before else None,
+            "behind": self.behind.to_dict() if self.behind else None,
         }
 
     def _used(self) -> list[tuple[str, dict[float, str]]]:
@@ -189,7 +194,11 @@ class Mesh:
             }
             figures = _figures(query, data["figures"])
             reasons = tuple(Reason.from_dict(query, told) for told in data.get("reasons", ()))
-            return cls(query, routes, figures, classifier, words, reasons)
+            before, behind = (
+                cls.from_dict(data[stage]) if data.get(stage) is not None else None
+                for stage in ("before", "behind")
+            )
+            return cls(query, routes, figures, classifier, words, reasons, before, behind)
         except DAMAGES as error:
             raise PlanError(f"damaged plan: {type(error).__name__}: {error}") from error
 

@@ -244,6 +244,10 @@ class Policy(ABC):
         """This policy with the attribute values that it names brought to the kernel's form."""
         return self
 
+    def restricted(self, query: Query, whole: Query) -> Self:
+        """This policy for the operators of one stage of a query; it may name those of others."""
+        return self
+
     @abstractmethod
     def begin(self, start: Mesh | None) -> None:
         """Set up the learner's state."""

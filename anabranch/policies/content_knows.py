@@ -52,6 +52,16 @@ class ContentKnows(Steady):
         numbers = encode(self.attribute, told)
         return replace(self, orders={n: self.orders[v] for n, v in zip(numbers, told, strict=True)})
 
+    def restricted(self, query: Query, whole: Query) -> Self:
+        def kept(order: Sequence[str]) -> list[str]:
+            if set(order) != set(whole.names):
+                return list(order)
+            Route(whole, tuple(order))  # guards across stages
+            return [name for name in order if name in query.names]
+
+        orders = {value: kept(order) for value, order in self.orders.items()}
+        return replace(self, orders=orders, default=kept(self.default) if self.default else None)
+
     def check(self, query: Query) -> None:
         known = [attribute.name for attribute in query.attributes]
         if self._named(known) is None:

@@ -1,8 +1,8 @@
 """One order for good: the null object among the policies."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 from anabranch.model import Mesh, Query, Route
 from anabranch.policies.steady import Steady
@@ -29,6 +29,12 @@ class Fixed(Steady):
     def check(self, query: Query) -> None:
         if self.order is not None:
             Route(query, tuple(self.order))
+
+    def restricted(self, query: Query, whole: Query) -> Self:
+        if self.order is None or set(self.order) != set(whole.names):
+            return self
+        Route(whole, tuple(self.order))  # guards across stages
+        return replace(self, order=[name for name in self.order if name in query.names])
 
     def begin(self, start: Mesh | None) -> None:
         if self.order is not None:

@@ -3,26 +3,37 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from anabranch.model import Cells, Lottery, Mesh, Query, microseconds
+from anabranch.model import Cells, Lottery, Mesh, microseconds
 from anabranch.policies import Policy
 
 
-def explain(query: Query, mesh: Mesh, outline: Sequence[str], policy: Policy) -> str:
+def explain(mesh: Mesh, outline: Sequence[str], policy: Policy) -> str:
     """The stages, then the order with the figures that it was chosen by.
 
-    >>> from anabranch.model import Operator
+    >>> from anabranch.model import Operator, Query
     >>> from anabranch.policies import Fixed
     >>> query = Query((Operator("a", ("x",)), Operator("b", ("y",), after=("a",))))
+    >>> native = Query((Operator("c", ("z > 1",)), Operator("d", ("z < 9",))))
     >>> mesh = Mesh.single(query, ("a", "b"))
-    >>> print(explain(query, mesh, ["fused operator: a(x), b(y) after a"], Fixed()))
+    >>> mesh = replace(mesh, before=Mesh.single(native, ("d", "c")))
+    >>> print(explain(mesh, ["fused operator: a(x), b(y) after a"], Fixed()))
     fused operator: a(x), b(y) after a
     policy: fixed, the order written, or the one given; never profiles
     order now:
       1. a(x)
       2. b(y) after a
+    native predicates, before these:
+      order now:
+        1. d(z < 9)
+        2. c(z > 1)
     """
-    order = explain_plan(mesh) if len(query) else "nothing to order"
-    return "\n".join([*outline, f"policy: {policy.name}, {policy.summary}", order])
+    order = explain_plan(mesh) if len(mesh.query) else "nothing to order"
+    lines = [*outline, f"policy: {policy.name}, {policy.summary}", order]
+    for native, where in ((mesh.before, "before"), (mesh.behind, "behind")):
+        if native is not None and len(native.query) > 1:
+            told = explain_plan(native).splitlines()
+            lines += [f"native predicates, {where} these:", *(f"  {line}" for line in told)]
+    return "\n".join(lines)
 
 
 def explain_plan(mesh: Mesh) -> str:

@@ -141,7 +141,7 @@ def describe(df: DataFrame, names: Sequence[str]) -> list[tuple[Attribute, Colum
     """Each attribute, and the column by which its value travels."""
     described = []
     for name in names:
-        column, kind = _typed(df, name)
+        column, kind = typed(df, name)
         travels = column if isinstance(kind, AS_THEY_ARE) else as_number(column, kind)
         described.append((Attribute(name, kind_of(kind)), travels))
     return described
@@ -149,10 +149,11 @@ def describe(df: DataFrame, names: Sequence[str]) -> list[tuple[Attribute, Colum
 
 def numbers(df: DataFrame, names: Sequence[str]) -> dict[str, Column]:
     """Attribute -> the number that stands for its value, as the kernel has it."""
-    return {name: as_number(*_typed(df, name)) for name in names}
+    return {name: as_number(*typed(df, name)) for name in names}
 
 
-def _typed(df: DataFrame, name: str) -> tuple[Column, DataType]:
+def typed(df: DataFrame, name: str) -> tuple[Column, DataType]:
+    """The column that an attribute names, and its type."""
     path, kind = usable(df.schema)[name]
     return F.col(".".join(map(quoted, path))), kind
 

@@ -2,12 +2,10 @@
 
 import uuid
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from anabranch.model import InputError, Mesh, Query
 from anabranch.policies import Opinion, Policy
@@ -17,14 +15,13 @@ from anabranch.policies.query_mesh.agree import costs_of, merged
 from anabranch.report import Report, WorkerLog
 from anabranch.spark.collector import Collector, Postman
 from anabranch.spark.inflow import attach
+from anabranch.spark.sampling import sample, tasks_for
 from anabranch.spark.stages import Compiled
 from anabranch.spark.worker import Fused
 
 # Rows of the sample, or fewer where predicates would take longer than so many seconds; a first look
-# at so many rows tells. At least so many rows by each task.
-ROWS, SECONDS, FIRST_ROWS, LEAST_ROWS = 2_000, 5.0, 100, 100
-# A task reads so many times the rows that it takes.
-READ_FACTOR = 5
+# at so many rows tells.
+ROWS, SECONDS, FIRST_ROWS = 2_000, 5.0, 100
 # Cores from which on learning apart is waste: see `anabranch bench mesh workers`.
 MANY_WORKERS = 64
 
@@ -59,7 +56,7 @@ def fly(source: DataFrame, compiled: Compiled, policy: QueryMesh, query: Query, 
         rows = int(min(ROWS, SECONDS / max(row, 1e-9)))
         if log.total.rows_in and rows > FIRST_ROWS:
             # The sample is in one partition: more tasks share the predicates.
-            spread = some.limit(rows).repartition(_tasks(source, rows))
+            spread = some.limit(rows).repartition(tasks_for(source, rows))
             log = _flown(spread, compiled, pilot, query, seed)
     finally:
         some.unpersist()
@@ -111,32 +108,3 @@ def opinions(query: Query, log: WorkerLog) -> list[Opinion]:
         Opinion(rows, Mesh.from_dict(plan).check(query), evidence)
         for rows, plan, evidence in log.opinions()
     ]
-
-
-def sample(source: DataFrame, inputs: list[Column], rows: int, seed: int) -> DataFrame:
-    """Some rows from all over the input, by few tasks that do not read much further than that.
-
-    Spark alone reads them: a Python worker that does not read its input to the end is lost, and the
-    next one has everything to load anew.
-    """
-    named = [column.alias(f"input{i}") for i, column in enumerate(inputs)]
-    narrow = source.select(*(named or [F.lit(True).alias("input0")]))
-    # Neighbouring partitions go to one task, which reads the first of them.
-    tasks = _tasks(source, rows)
-    read = _first_rows(narrow.coalesce(tasks), READ_FACTOR * -(-rows // tasks))
-    return read.orderBy(F.rand(seed)).limit(rows)
-
-
-def _tasks(source: DataFrame, rows: int) -> int:
-    """How many tasks so few rows are worth."""
-    parallel = source.sparkSession.sparkContext.defaultParallelism
-    return max(1, min(parallel, rows // LEAST_ROWS))
-
-
-def _first_rows(df: DataFrame, rows: int) -> DataFrame:
-    """The first so many rows of each partition: the lower half of what DataFrame.limit does."""
-    limited: Any = df.limit(rows)
-    local = limited._jdf.queryExecution().analyzed().child()
-    jvm: Any = df.sparkSession.sparkContext._jvm
-    made = jvm.org.apache.spark.sql.classic.Dataset.ofRows(limited._jdf.sparkSession(), local)
-    return ClassicDataFrame(made, df.sparkSession)

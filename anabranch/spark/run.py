@@ -14,17 +14,19 @@ from anabranch.report import Report
 from anabranch.spark.attributes import choose, describe, encoder, possible, words_of
 from anabranch.spark.collector import Collector, Postman
 from anabranch.spark.inflow import attach
+from anabranch.spark.native_stage import Stage, filtered
 from anabranch.spark.pilot import agreed, fly, learns_here, opinions
 from anabranch.spark.predicates import Conversion
-from anabranch.spark.stages import Compiled, Stages, compile_stages
+from anabranch.spark.sampling import Sample
+from anabranch.spark.stages import Compiled, Declared, Stages, compile_stages, split
 from anabranch.spark.worker import Fused
 
 
 class Run:
     """The DataFrame of a query under a policy, with its report and its learned plan.
 
-    Nothing has executed yet when a run is made; `report` and `plan` tell of all actions and
-    micro-batches since.
+    Nothing but a bounded sample has been read when a run is made; `report` and `plan` tell of all
+    actions and micro-batches since.
     """
 
     df: DataFrame
@@ -32,45 +34,54 @@ class Run:
     def __init__(
         self,
         source: DataFrame,
-        stages: Stages,
+        declared: Sequence[Declared],
         policy: Policy,
         start: Mesh | None = None,
         seed: int = 0,
         attributes: Sequence[str] | None = None,
         learn: str = "worker",
+        sample: Sample | None = None,
     ) -> None:
         if not isinstance(source, ClassicDataFrame):
             raise InputError("runs need a classic Spark session; Spark Connect is not built yet")
-        prepared = prepare(source, stages, policy, start, attributes)
-        prepared.bind(start)  # refuse what cannot work before any table is read
+        stages = split(declared)
+        own = start if stages.fused or not len(stages.before) else None
+        prepared = prepare(source, stages, policy, own, attributes)
+        prepared.bind(own)  # refuse what cannot work before any table is read
         pilot = learns_here(learn, policy, source)
         session = source.sparkSession
         self._id = f"anabranch-{uuid.uuid4().hex}"
         self.policy = policy
         self.query = prepared.query
-        self._prepared, self._stages, self._start = prepared, stages, start
+        self._prepared, self._stages, self._start = prepared, stages, own
         self._streaming = source.isStreaming
         self._collector = Collector(len(stages.query))
         self._postman = Postman.of(session)
         self._postman.subscribe(self._id, self._collector)
         conversion = Conversion.of(session.conf.get)
         compiled = compile_stages(stages, conversion, prepared.attributes, prepared.words)
-        below: DataFrame = source
-        for native in stages.before:
-            below = below.filter(native.condition)
-        if pilot is not None and start is None and len(prepared.query) > 1:
-            start = self._start = fly(below, compiled, pilot, prepared.query, seed)
+        below = filtered(source, stages.first)
+        told = start.before if start and stages.fused else start
+        before = Stage.of(source, stages.before, policy, stages.whole, attributes)
+        above = Stage.of(source, stages.above, policy, stages.whole, attributes)
+        self._before = before.planned(below, told, sample, seed)
+        self._above = above.planned(below, start.behind if start else None, None, seed)
+        below = before.applied(below, self._before.mesh)
+        if pilot is not None and own is None and len(prepared.query) > 1:
+            own = self._start = fly(below, compiled, pilot, prepared.query, seed)
         fused = Fused(
             self._id,
             prepared.query,
             compiled.predicates,
             prepared.policy,
-            start,
+            own,
             seed,
             compiled.attributes,
             compiled.words,
         )
-        self.df = _assemble(below, stages, compiled, fused)
+        if stages.fused:
+            below = attach(below, fused, compiled.inputs)
+        self.df = joined(filtered(above.applied(below, self._above.mesh), stages.last), compiled)
 
     def report(self) -> Report:
         """What happened so far, over all actions on `df` that have ended."""
@@ -84,7 +95,7 @@ class Run:
 
     def _scope(self, complete: bool) -> str:
         if not self._stages.fused:
-            return "nothing to observe: no Python predicate, lookup or inner join"
+            return "nothing to observe: Spark runs all predicates itself"
         done = self._collector.deliveries
         noun = "micro-batch" if self._streaming else "action"
         plural = "" if done == 1 else "es" if self._streaming else "s"
@@ -100,13 +111,48 @@ class Run:
         them anew from the samples of all workers; of others it is the plan of the worker that saw
         most rows. Before the first action it is the plan that the run begins with.
         """
+        return staged(self._stages, self._fused_plan(), self._before.mesh, self._above.mesh)
+
+    def _fused_plan(self) -> Mesh:
         self._postman.wait()
         log = self._collector.log()
-        if not log.order():
-            begun = self._prepared.bind(self._start).plan()
-            known = self._start.figures if self._start else {}
-            return replace(begun, figures=begun.figures or known)
-        return agreed(self._prepared.policy, self.query, log)
+        if log.order():
+            return agreed(self._prepared.policy, self.query, log)
+        begun = self._prepared.bind(self._start).plan()
+        known = self._start.figures if self._start else {}
+        return replace(begun, figures=begun.figures or known)
+
+    def outline(self) -> list[str]:
+        """The stages, a line each, and how the native ones were planned."""
+        return [*self._stages.outline(), *self._before.told()]
+
+
+def staged(stages: Stages, fused: Mesh, before: Mesh, behind: Mesh) -> Mesh:
+    """One plan from those of all stages; without Python predicates it is that of the native ones.
+
+    What stands alone is its own plan.
+    """
+    if not stages.fused:
+        return before
+    return replace(
+        fused,
+        before=before if len(before.query) else None,
+        behind=behind if len(behind.query) else None,
+    )
+
+
+def begun(source: DataFrame, stages: Stages, policy: Policy) -> Mesh:
+    """What a run would begin with, if it did not look at the input."""
+    before, behind = (
+        Stage.of(source, part, policy, stages.whole) for part in (stages.before, stages.above)
+    )
+    fused = prepare(source, stages, policy).bind().plan()
+    return staged(
+        stages,
+        fused,
+        before.planned(source, None, None, 0).mesh,
+        behind.planned(source, None, None, 0).mesh,
+    )
 
 
 @dataclass(frozen=True)
@@ -143,7 +189,7 @@ def prepare(
                 f"{', '.join(start.celled.attributes)}, and {policy.name} has one for all rows; "
                 "begin with it under mesh, auto or content"
             )
-        return Prepared(policy, stages.query, [])
+        return Prepared(policy.restricted(stages.query, stages.whole), stages.query, [])
     needed = list(policy.needs())
     if isinstance(start, Mesh) and start.classifier is not None:
         start.check(replace(stages.query, attributes=possible(source)))
@@ -155,14 +201,12 @@ def prepare(
     attributes = describe(source, names) if routed else []
     query = replace(stages.query, attributes=tuple(a for a, _ in attributes))
     words = words_of(source, [a.name for a, _ in attributes if a.kind == "word"])
-    return Prepared(policy.encoded(encoder(source)), query, attributes, words)
+    own = policy.restricted(stages.query, stages.whole).encoded(encoder(source))
+    return Prepared(own, query, attributes, words)
 
 
-def _assemble(df: DataFrame, stages: Stages, compiled: Compiled, fused: Fused) -> DataFrame:
-    if stages.fused:
-        df = attach(df, fused, compiled.inputs)
-    for native in stages.above:
-        df = df.filter(native.condition)
+def joined(df: DataFrame, compiled: Compiled) -> DataFrame:
+    """With the columns of the tables that rows are joined with."""
     for table, declared in compiled.joins:
         df = df.join(F.broadcast(table), on=list(declared.keys), how=declared.how)
     return df

@@ -1,6 +1,6 @@
 """From declared operators to the three stages of a run: before, fused, after."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,16 +11,19 @@ from pyspark.sql.types import DataType
 
 from anabranch.kernel import Predicate
 from anabranch.model import Attribute, InputError, Operator, Query, closest
+from anabranch.spark.native import Place, looked_at
 from anabranch.spark.predicates import Conversion, as_udf, check_arity, check_udf, to_predicate
 from anabranch.spark.tables import key_names, key_types, probe, quoted, snapshot
 
 
 @dataclass(frozen=True)
 class Native:
-    """A Spark expression; runs in a Filter of its own."""
+    """A Spark expression; runs inside Spark."""
 
     operator: Operator
     condition: Column
+    place: Place = "free"
+    reads: tuple[str, ...] = ()  # columns, and fields of them
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,8 @@ def native(df: DataFrame, name: str, condition: Column | str, after: tuple[str, 
         df.filter(expression)
     except AnalysisException as error:
         raise _unresolved(name, df, error) from error
-    return Native(Operator(name, (_label(condition),), after), expression)
+    place, reads = looked_at(df, expression)
+    return Native(Operator(name, (_label(condition),), after), expression, place, reads)
 
 
 def python(
@@ -133,28 +137,51 @@ def _unresolved(
 
 
 @dataclass(frozen=True)
-class Stages:
-    """Native filters below, the fused operators, native filters and joins above."""
+class Planable:
+    """Native predicates that run in one expression, in the order that a plan says."""
 
-    before: tuple[Native, ...]
+    natives: tuple[Native, ...]
+    query: Query
+
+    @property
+    def conditions(self) -> dict[str, Column]:
+        return {native.operator.name: native.condition for native in self.natives}
+
+    def __len__(self) -> int:
+        return len(self.natives)
+
+
+@dataclass(frozen=True)
+class Stages:
+    """Filters, a native stage, the fused operators, a native stage, filters, and joins."""
+
+    first: tuple[Native, ...]
+    before: Planable
     fused: tuple[Python | Table, ...]
-    above: tuple[Native, ...]
+    above: Planable
+    last: tuple[Native, ...]
     joins: tuple[Table, ...]
     query: Query  # of the fused operators
+    whole: Query
 
     def outline(self) -> list[str]:
         """One line per stage that there is."""
         parts = {
-            "native filters first": [n.operator for n in self.before],
+            "filters first": [n.operator for n in self.first],
+            "native predicates": list(self.before.query.operators),
             "fused operator": list(self.query.operators),
-            "native filters behind it": [n.operator for n in self.above],
+            "native predicates behind it": list(self.above.query.operators),
+            "filters behind it": [n.operator for n in self.last],
             "joins last": [t.operator for t in self.joins],
         }
         return [f"{title}: {', '.join(map(str, ops))}" for title, ops in parts.items() if ops]
 
 
-def split(declared: Sequence[Declared]) -> Stages:
-    """Put each declared operator into its stage; guards may not ask for a second Python stage."""
+def split(declared: Sequence[Declared], late: Collection[str] = ()) -> Stages:
+    """Put each declared operator into its stage; guards may not ask for a second Python stage.
+
+    The native predicates named `late` run behind the Python ones though they need not.
+    """
     whole = Query(tuple(d.operator for d in declared))
     by_name = {d.operator.name: d for d in declared}
     ordered = [by_name[name] for name in whole.written()]
@@ -165,7 +192,30 @@ def split(declared: Sequence[Declared]) -> Stages:
     fused = tuple(d for d in ordered if not isinstance(d, Native) and d.drops)
     inside = {d.operator.name for d in fused}
     natives = [d for d in ordered if isinstance(d, Native)]
-    above = tuple(d for d in natives if behind[d.operator.name] & inside)
+    above = [n for n in natives if behind[n.operator.name] & (inside | set(late))]
+    above += [n for n in natives if n.operator.name in late and n not in above]
+    _check(fused, inside, behind, {n.operator.name for n in above})
+    below = [n for n in natives if n not in above]
+    first = _ordinary(below, behind)
+    last = above if any(n.place in ("pinned", "random") for n in above) else []
+    return Stages(
+        first=tuple(first),
+        before=_planable([n for n in below if n not in first], behind),
+        fused=fused,
+        above=_planable([n for n in natives if n in above and n not in last], behind),
+        last=tuple(n for n in natives if n in last),
+        joins=tuple(d for d in declared if isinstance(d, Table) and d.joins),
+        query=_restricted([d.operator for d in fused], behind),
+        whole=whole,
+    )
+
+
+def _check(
+    fused: Sequence[Python | Table],
+    inside: set[str],
+    behind: dict[str, set[str]],
+    above: set[str],
+) -> None:
     for d in fused:
         guards = sorted(behind[d.operator.name] & inside)
         if isinstance(d, Python) and d.computed and guards:
@@ -174,35 +224,45 @@ def split(declared: Sequence[Declared]) -> Stages:
                 f'every row, also for those that its guard "{guards[0]}" drops; pass plain columns '
                 "and compute inside the function"
             )
-        late = behind[d.operator.name] & {n.operator.name for n in above}
+        late = behind[d.operator.name] & above
         if late:
             raise InputError(
                 f'"{d.operator.name}" is declared after "{min(late)}", a native predicate that '
                 "itself runs behind Python ones; only one Python stage is built: filter run.df "
                 f'for "{d.operator.name}" instead'
             )
-    return Stages(
-        before=tuple(d for d in natives if d not in above),
-        fused=fused,
-        above=above,
-        joins=tuple(d for d in declared if isinstance(d, Table) and d.joins),
-        query=_restricted(fused, behind, inside),
-    )
 
 
-def _restricted(
-    fused: Sequence[Python | Table], behind: dict[str, set[str]], inside: set[str]
-) -> Query:
-    """The query of the fused operators alone, guards through native operators included."""
+def _ordinary(below: Sequence[Native], behind: dict[str, set[str]]) -> list[Native]:
+    """Those that run as filters of their own, before all others.
+
+    A source can skip what simple comparisons exclude, and Spark takes some expressions out of
+    filters only. Where the outcome depends on which rows are asked, all stay in the order written.
+    """
+    if any(n.place == "random" for n in below):
+        return list(below)
+    first: list[Native] = []
+    for native in below:
+        guards = behind[native.operator.name]
+        waits = guards - {n.operator.name for n in first}
+        if native.place != "free" and not waits:
+            first.append(native)
+        elif native.place == "pinned":
+            return list(below)
+    return first
+
+
+def _planable(natives: Sequence[Native], behind: dict[str, set[str]]) -> Planable:
+    return Planable(tuple(natives), _restricted([n.operator for n in natives], behind))
+
+
+def _restricted(operators: Sequence[Operator], behind: dict[str, set[str]]) -> Query:
+    """The query of some operators alone, guards through others included."""
+    inside = {o.name for o in operators}
     return Query(
         tuple(
-            Operator(
-                o.name,
-                o.columns,
-                tuple(sorted(behind[o.name] & inside)),
-                o.cost,
-            )
-            for o in (d.operator for d in fused)
+            Operator(o.name, o.columns, tuple(sorted(behind[o.name] & inside)), o.cost)
+            for o in operators
         )
     )
 

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anabranch.bench.replay import Known, replay
+from anabranch.bench.replay import replay
 from anabranch.data.stream_star import StreamStar, skewed
+from anabranch.kernel.rehearse import Known
 from anabranch.model import NULL, Attribute, Cells, InputError, Mesh, Operator, PlanError, Query
 from anabranch.policies import ContentKnows, ContentLearns, Eddy
 from tests.strategies import queries

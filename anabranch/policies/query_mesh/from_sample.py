@@ -1,0 +1,91 @@
+"""Plans from one sample whose rows were timed one by one, as Spark's own expressions are."""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anabranch.cost import conditional_drops, greedy_order, optimal_order
+from anabranch.model import Mesh, Query, Route, Tree
+from anabranch.policies.query_mesh.agree import reasoned
+from anabranch.policies.query_mesh.optimise import THOROUGH, Task
+from anabranch.policies.query_mesh.repair import routes_of
+from anabranch.policies.query_mesh.search import Stop
+from anabranch.policies.query_mesh.treed import solve
+from anabranch.stats import Reservoir
+
+Floats = NDArray[np.float64]
+Bits = NDArray[np.bool_]
+
+# Operators up to which the best of all orders is looked for.
+FEW = 12
+# Rows from which on a route is ordered by what its own rows took.
+LEAST_ROWS = 50
+# Guesses, for the search: seconds to tell a row's class in Spark, and what a further route costs
+# each row. What is found is measured before it is used.
+CLASSIFYING, OVERHEAD = 60e-9, 5e-9
+# Times below that are noise.
+LEAST_SECONDS = 1e-9
+# Seconds that a search may take.
+SEARCH_SECONDS = 1.0
+
+
+def single_from(query: Query, sample: Reservoir) -> Mesh:
+    """The best order for all rows."""
+    return explained(Mesh.single(query, best_order(query, sample.bits, sample.times)), sample)
+
+
+def mesh_from(query: Query, sample: Reservoir, seed: int = 0) -> Mesh | None:
+    """Several routes by a tree, if a search finds that these are cheaper."""
+    if not query.attributes or len(query) < 2 or not len(sample):
+        return None
+    settings = replace(THOROUGH, seed=seed, tolerance=0.0, stop=Stop(seconds=SEARCH_SECONDS))
+    task = Task(sample, query, mean_costs(sample), settings, CLASSIFYING, OVERHEAD)
+    mesh = retimed(solve(task).mesh, sample)
+    return explained(mesh, sample) if isinstance(mesh.classifier, Tree) else None
+
+
+def best_order(query: Query, bits: Bits, seconds: Floats) -> tuple[str, ...]:
+    """The cheapest order by what each row took; of many operators the greedy one."""
+    if len(query) <= FEW:
+        order = optimal_order(bits, seconds, query)
+    else:
+        order = greedy_order(bits, np.maximum(seconds.mean(axis=0), LEAST_SECONDS), query)
+    return tuple(query.names[i] for i in order)
+
+
+def mean_costs(sample: Reservoir) -> Floats:
+    """Seconds per row of each operator."""
+    return np.asarray(np.maximum(sample.times.mean(axis=0), LEAST_SECONDS))
+
+
+def retimed(mesh: Mesh, sample: Reservoir) -> Mesh:
+    """The mesh with each route ordered by what its own rows took.
+
+    A predicate may take longer on some rows than on others, and longer to fail than to hold.
+    """
+    if not isinstance(mesh.classifier, Tree):
+        return mesh
+    taken, orders = routes_of(mesh, sample), []
+    for place, route in enumerate(mesh.routes):
+        rows = taken == place
+        known = rows.sum() >= LEAST_ROWS
+        own = best_order(mesh.query, sample.bits[rows], sample.times[rows])
+        orders.append(own if known else route.order)
+    distinct = list(dict.fromkeys(orders))
+    if len(distinct) == 1:
+        return Mesh.single(mesh.query, distinct[0])
+    tree = mesh.classifier.mapped(lambda place: distinct.index(orders[place]))
+    routes = tuple(Route(mesh.query, order) for order in distinct)
+    return replace(mesh, routes=routes, classifier=tree, reasons=())
+
+
+def explained(mesh: Mesh, sample: Reservoir) -> Mesh:
+    """The plan with what the sample tells of operators and routes."""
+    order = mesh.routes[0].indexes
+    costs, drops = mean_costs(sample), conditional_drops(sample.bits, order)
+    figures = {
+        mesh.query.names[i]: {"cost": float(costs[i]), "passed": 1 - float(dropped)}
+        for i, dropped in zip(order, drops, strict=True)
+    }
+    return replace(reasoned(mesh, sample, costs), figures=figures)

@@ -1,0 +1,95 @@
+"""Bounded samples of an input, read before a job."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+from anabranch.model import InputError
+
+# At least so many rows by each task.
+LEAST_ROWS = 100
+# A task reads so many times the rows that it takes.
+READ_FACTOR = 5
+# Places all over the input that rows are taken from.
+PLACES = 16
+MEGABYTE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Sample:
+    """How much a batch run may look at, before the job, to order native predicates.
+
+    Parameters
+    ----------
+    rows
+        Rows that are looked at.
+    seconds
+        Seconds that are spent on timing the predicates.
+    least_megabytes
+        An input that is smaller, by Spark's own estimate, is not looked at: its predicates run as
+        written.
+    """
+
+    rows: int = 8_000
+    seconds: float = 2.0
+    least_megabytes: float = 32.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.rows, int) or self.rows < LEAST_ROWS:
+            raise InputError(f"a sample has at least {LEAST_ROWS} rows, got rows={self.rows!r}")
+        if not self.seconds > 0:
+            raise InputError(f"a sample takes more than 0 seconds, got seconds={self.seconds!r}")
+        if not self.least_megabytes >= 0:
+            raise InputError(f"least_megabytes is at least 0, got {self.least_megabytes!r}")
+
+    def pays(self, source: DataFrame) -> bool:
+        """Whether an input is large enough."""
+        plan: Any = source
+        size = plan._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()
+        return float(str(size)) >= self.least_megabytes * MEGABYTE
+
+
+DEFAULT_SAMPLE = Sample()
+
+
+def heads(source: DataFrame, rows: int, seed: int) -> DataFrame:
+    """Some rows of partitions all over the input, all columns, in few partitions.
+
+    Of each place the rows are among the first ones there: Spark reads little further.
+    """
+    places = max(1, min(PLACES, rows // LEAST_ROWS))
+    each = -(-rows // places)
+    read = _first_rows(source.coalesce(places), READ_FACTOR * each)
+    return read.sample(1 / READ_FACTOR, seed).coalesce(tasks_for(source, rows))
+
+
+def sample(source: DataFrame, inputs: list[Column], rows: int, seed: int) -> DataFrame:
+    """Some rows from all over the input, by few tasks that do not read much further than that.
+
+    Spark alone reads them: a Python worker that does not read its input to the end is lost, and the
+    next one has everything to load anew.
+    """
+    named = [column.alias(f"input{i}") for i, column in enumerate(inputs)]
+    narrow = source.select(*(named or [F.lit(True).alias("input0")]))
+    # Neighbouring partitions go to one task, which reads the first of them.
+    tasks = tasks_for(source, rows)
+    read = _first_rows(narrow.coalesce(tasks), READ_FACTOR * -(-rows // tasks))
+    return read.orderBy(F.rand(seed)).limit(rows)
+
+
+def tasks_for(source: DataFrame, rows: int) -> int:
+    """How many tasks so few rows are worth."""
+    parallel = source.sparkSession.sparkContext.defaultParallelism
+    return max(1, min(parallel, rows // LEAST_ROWS))
+
+
+def _first_rows(df: DataFrame, rows: int) -> DataFrame:
+    """The first so many rows of each partition: the lower half of what DataFrame.limit does."""
+    limited: Any = df.limit(rows)
+    local = limited._jdf.queryExecution().analyzed().child()
+    jvm: Any = df.sparkSession.sparkContext._jvm
+    made = jvm.org.apache.spark.sql.classic.Dataset.ofRows(limited._jdf.sparkSession(), local)
+    return ClassicDataFrame(made, df.sparkSession)
