@@ -45,14 +45,17 @@ PREDICATES = (
         "day",
         "date_format(at, 'EEEE') = 'Monday'",
         "dayname(at) = 'Monday'",
-        "IF(holds, timestamp'2024-01-01 08:00:00', timestamp'2024-01-02 08:00:00')",
+        # Some week, some day of it (the first is a Monday), some second.
+        "timestamp_seconds(1704067200 + 604800 * pmod(xxhash64(id, 'week'), 50) + 86400 * "
+        "IF(holds, 0, 1 + pmod(xxhash64(id, 'day'), 6)) + pmod(xxhash64(id, 'second'), 80000))",
         "at",
     ),
     NativePredicate(
         "near",
         "levenshtein(token, 'abcdefghijklmnop') <= 8",
         "levenshtein(token, 'abcdefghijklmnop') <= 8",
-        "IF(holds, 'abcdefghijkl0000', 'abcd000000000000')",
+        "concat(substr('abcdefghijklmnop', 1, IF(holds, 12, 4)), "
+        "substr(repeat(hex(pmod(id, 9999) + 4096), 3), 1, IF(holds, 4, 12)))",
         "token",
     ),
     NativePredicate(
@@ -118,7 +121,11 @@ def records(
         "id",
         names[F.col("kind_").cast("int")].alias("kind"),
         F.format_string(
-            "host=%s user=%s status=%s zone=%s ok", noise, F.substring(noise, 1, 9), "status", "zone"
+            "host=%s user=%s status=%s zone=%s ok",
+            noise,
+            F.substring(noise, 1, 9),
+            "status",
+            "zone",
         ).alias("line"),
         F.format_string(
             '{"id":"%s","user":{"name":"%s","plan":"%s"},"tags":["a","b"]}',

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
 from anabranch.kernel.rehearse import rehearse
 from anabranch.model import Mesh, Query, Tree, microseconds
@@ -13,17 +14,13 @@ from anabranch.policies.query_mesh import QueryMesh
 from anabranch.policies.query_mesh.from_sample import explained, mesh_from, single_from
 from anabranch.policies.query_mesh.treed import treed
 from anabranch.spark.attributes import numbers, typed
-from anabranch.spark.catalyst import Conditions, conjunction
+from anabranch.spark.catalyst import Conditions, chain, conjunction
 from anabranch.spark.sampling import Sample, heads
-from anabranch.spark.stopwatch import Floats, Timed, timed
+from anabranch.spark.stopwatch import Floats, Timed, lotted, part, timed
 from anabranch.stats import Reservoir
 
-# A first look at so many rows tells how many more there is time for; so many are looked at anyway.
-FIRST_ROWS, LEAST_ROWS = 100, 400
-# Passes over the sample that there must be time for.
-PASSES = 4
-# Of the seconds, this share goes into comparing plans.
-COMPARING = 0.4
+# Of the seconds, these shares go into warming up and into comparing plans.
+WARMING, COMPARING = 0.4, 0.3
 # Standard errors, and the share of the cost, by which several routes must be better than one.
 DOUBT, LEAST_GAIN = 2.0, 0.01
 
@@ -65,31 +62,25 @@ def planned(
 ) -> Planned:
     """The plan that a bounded sample of the input gives."""
     begin = time.monotonic()
-    some = heads(source, spec.rows, seed).persist()
+    some = lotted(heads(source, spec.rows, seed), seed).persist()
     try:
-        rows = _affordable(some, query, conditions, spec)
-        if rows < spec.rows:
-            some.unpersist()
-            some = heads(source, rows, seed).persist()
-        found = _found(some, query, conditions, policy, spec, seed)
+        rows = some.count()
+        predicates = _guarded(query, conditions)
+        looked_at = part(some, predicates, rows, WARMING * spec.seconds)
+        found = _found(looked_at, query, conditions, policy, spec, seed)
     finally:
         some.unpersist()
     return replace(found, seconds=time.monotonic() - begin)
-
-
-def _affordable(some: DataFrame, query: Query, conditions: Conditions, spec: Sample) -> int:
-    predicates = [conditions[name] for name in query.names]
-    looked = timed(some.limit(FIRST_ROWS), predicates, {}, 0.0)
-    row = float(looked.seconds.sum(axis=1).mean()) if len(looked.seconds) else 0.0
-    return int(np.clip(spec.seconds / max(PASSES * row, 1e-9), LEAST_ROWS, spec.rows))
 
 
 def _found(
     some: DataFrame, query: Query, conditions: Conditions, policy: Policy, spec: Sample, seed: int
 ) -> Planned:
     known = numbers(some, [attribute.name for attribute in query.attributes])
-    predicates = [conditions[name] for name in query.names]
-    looked = timed(some, predicates, known, (1 - COMPARING) * spec.seconds)
+    looked = timed(
+        some, _guarded(query, conditions), known, (1 - WARMING - COMPARING) * spec.seconds
+    )
+    looked = _without_guards(query, looked)
     rows = len(looked.passed)
     if not rows:
         return Planned(Mesh.single(query, query.written()))
@@ -105,6 +96,29 @@ def _found(
     alone, together = timed(some, both, {}, COMPARING * spec.seconds).seconds[~learned].T
     best = worded(mesh, some) if _is_better(alone, together) else single
     return Planned(best, rows, 0.0, float(alone.mean()), float(together.mean()))
+
+
+def _guarded(query: Query, conditions: Conditions) -> list[Column]:
+    """Each predicate, asked only where its guards hold; elsewhere it drops nothing."""
+    written, predicates = query.written(), []
+    for name, guards in zip(query.names, query.guards, strict=True):
+        before = [conditions[other] for other in written if query.index(other) in guards]
+        own = conditions[name]
+        predicates.append(F.when(chain(before), own).otherwise(F.lit(True)) if before else own)
+    return predicates
+
+
+def _without_guards(query: Query, looked: Timed) -> Timed:
+    """Seconds of each predicate alone; where it was not asked, what it takes on average."""
+    seconds = looked.seconds.copy()
+    for i, guards in enumerate(query.guards):
+        if guards:
+            theirs = sorted(guards)
+            asked = looked.passed[:, theirs].all(axis=1)
+            own = looked.seconds[asked, i] - looked.seconds[:, theirs].sum(axis=1)[asked]
+            seconds[asked, i] = np.maximum(own, 0.0)
+            seconds[~asked, i] = np.maximum(own, 0.0).mean() if asked.any() else 0.0
+    return replace(looked, seconds=seconds)
 
 
 def _reservoir(looked: Timed, query: Query, rows: np.ndarray) -> Reservoir:

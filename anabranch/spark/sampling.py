@@ -13,8 +13,8 @@ from anabranch.model import InputError
 LEAST_ROWS = 100
 # A task reads so many times the rows that it takes.
 READ_FACTOR = 5
-# Places all over the input that rows are taken from.
-PLACES = 16
+# Places all over the input that rows are taken from, at most; megabytes that Spark reads as one.
+PLACES, READ_AT_ONCE = 16, 128
 MEGABYTE = 1 << 20
 
 
@@ -34,8 +34,8 @@ class Sample:
     """
 
     rows: int = 8_000
-    seconds: float = 2.0
-    least_megabytes: float = 32.0
+    seconds: float = 4.0
+    least_megabytes: float = 256.0
 
     def __post_init__(self) -> None:
         if not isinstance(self.rows, int) or self.rows < LEAST_ROWS:
@@ -47,12 +47,17 @@ class Sample:
 
     def pays(self, source: DataFrame) -> bool:
         """Whether an input is large enough."""
-        plan: Any = source
-        size = plan._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()
-        return float(str(size)) >= self.least_megabytes * MEGABYTE
+        return megabytes(source) >= self.least_megabytes
 
 
 DEFAULT_SAMPLE = Sample()
+
+
+def megabytes(source: DataFrame) -> float:
+    """How large Spark takes an input to be."""
+    plan: Any = source
+    size = plan._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()
+    return float(str(size)) / MEGABYTE
 
 
 def heads(source: DataFrame, rows: int, seed: int) -> DataFrame:
@@ -60,7 +65,10 @@ def heads(source: DataFrame, rows: int, seed: int) -> DataFrame:
 
     Of each place the rows are among the first ones there: Spark reads little further.
     """
-    places = max(1, min(PLACES, rows // LEAST_ROWS))
+    parts = max(
+        source.sparkSession.sparkContext.defaultParallelism, megabytes(source) / READ_AT_ONCE
+    )
+    places = max(1, min(PLACES, int(parts), rows // LEAST_ROWS))
     each = -(-rows // places)
     read = _first_rows(source.coalesce(places), READ_FACTOR * each)
     return read.sample(1 / READ_FACTOR, seed).coalesce(tasks_for(source, rows))

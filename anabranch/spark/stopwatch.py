@@ -21,8 +21,13 @@ Floats = NDArray[np.float64]
 Bits = NDArray[np.bool_]
 
 # A pass that brings the sum of times down by less than this share is one of so many last ones.
-STEADY, LAST_PASSES = 0.03, 3
+STEADY, LAST_PASSES = 0.05, 2
 MOST_PASSES = 40
+# A look at so many rows first, then at so many times as many, as long as there is time: what the
+# compilers have not seen often is slow.
+FIRST_ROWS, GROWTH = 128, 4
+# A column of the sample by which a part of it can be taken.
+LOT = "__anabranch_lot"
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,26 @@ class Timed:
     columns: Mapping[str, Floats]
     passed: Bits
     seconds: Floats
+
+
+def lotted(sample: DataFrame, seed: int) -> DataFrame:
+    """A sample, ready to be cached, of which parts can be taken."""
+    return sample.withColumn(LOT, F.rand(seed))
+
+
+def part(sample: DataFrame, predicates: Sequence[Column], rows: int, limit: float) -> DataFrame:
+    """As much of a cached sample as predicates can be asked for in so many seconds, warmed up."""
+    taken, spent = min(FIRST_ROWS, rows), 0.0
+    while True:
+        some = sample if taken >= rows else sample.filter(F.col(LOT) < taken / rows)
+        stamps = _stamped(some, predicates, {}).toArrow().column("stamps").combine_chunks()
+        seconds = _seconds(stamps, len(predicates))
+        spent += float(seconds.sum())
+        # What is usual: first calls load and set up what later ones find ready.
+        row = float(np.median(seconds, axis=0).sum()) if len(seconds) else 0.0
+        if taken >= rows or spent + GROWTH * taken * row > limit:
+            return some
+        taken *= GROWTH
 
 
 def timed(

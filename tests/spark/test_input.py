@@ -144,7 +144,7 @@ def test_explain_starts_no_job(df):
         .explain()
     )
     assert text.splitlines() == [
-        "native filters first: cheap(i > 1)",
+        "filters first: cheap(i > 1)",
         "fused operator: guard(i), slow(s) after guard",
         "policy: auto, A-Greedy, upgraded to a mesh where that measurably pays",
         "order now:",

@@ -1,0 +1,225 @@
+"""Native predicates: planned from a sample, compiled to one expression."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from pyspark.sql import functions as F
+
+import anabranch as ab
+from anabranch.data.records import PREDICATES, records
+from anabranch.model import AtMost, Leaf, Mesh, Operator, Query, Route, Tree
+from anabranch.spark import planning, stopwatch
+from anabranch.spark.native import looked_at
+
+NAMES = ["regex", "json", "masked", "path"]
+# Each class of rows has a predicate of its own that drops nearly all of them.
+RATES = [[[0.05, 0.9, 0.9, 0.9], [0.9, 0.05, 0.9, 0.9], [0.9, 0.9, 0.05, 0.9]]]
+CHOSEN = [p for p in PREDICATES if p.name in NAMES]
+LOOK = ab.Sample(rows=2_000, seconds=1.0, least_megabytes=0)
+
+
+@pytest.fixture(scope="module")
+def skewed(spark, tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("records") / "skewed")
+    rates = [
+        [
+            [kind[NAMES.index(p.name)] if p.name in NAMES else 1.0 for p in PREDICATES[:6]]
+            for kind in RATES[0]
+        ]
+    ]
+    records(spark, 12_000, rates).write.parquet(path)
+    return spark.read.parquet(path)
+
+
+@pytest.fixture
+def even_clock(monkeypatch):
+    """Every predicate takes a microsecond, and a plan as many as it asks predicates."""
+
+    def timed(sample, predicates, columns, limit):
+        looked = stopwatch.timed(sample, predicates, columns, min(limit, 0.0))
+        if columns:
+            return replace(looked, seconds=np.full(looked.passed.shape, 1e-6))
+        # Compared are the best order for all, and the mesh.
+        return replace(looked, seconds=np.tile([2e-6, 1e-6], (len(looked.passed), 1)))
+
+    monkeypatch.setattr(planning, "timed", timed)
+
+
+def query_of(df):
+    query = ab.query(df)
+    for predicate in CHOSEN:
+        query = query.where(predicate.spark, name=predicate.name)
+    return query
+
+
+def plain_of(df):
+    for predicate in CHOSEN:
+        df = df.filter(predicate.spark)
+    return df
+
+
+def ids(df):
+    return [row["id"] for row in df.select("id").collect()]
+
+
+@pytest.mark.parametrize("policy", ["auto", "mesh", "agreedy", "content", "fixed", "eddy"])
+def test_same_rows_under_every_kind_of_policy(skewed, policy):
+    run = query_of(skewed).run(policy=policy, sample=LOOK)
+    assert ids(run.df) == ids(plain_of(skewed))
+    assert run.df.schema == skewed.schema
+
+
+@pytest.mark.usefixtures("even_clock")
+def test_classes_get_routes_of_their_own_and_the_plan_is_kept(skewed, tmp_path):
+    query = query_of(skewed)
+    run = query.run(policy="mesh", attributes=["kind"], sample=LOOK)
+    plan = run.plan()
+    first = {rule.split(": ")[1].split(", ")[0] for rule in plan.rules()}
+    assert len(plan.routes) == 3
+    assert len(first) == 3
+    told = query.explain()
+    assert "native predicates sampled: " in told
+    assert "audit" in told
+    plan.save(tmp_path / "plan.json")
+    again = query.run(start=ab.load(tmp_path / "plan.json"))
+    assert again.plan().routes == plan.routes
+    assert ids(again.df) == ids(plain_of(skewed))
+
+
+@pytest.mark.usefixtures("even_clock")
+def test_whole_stage_codegen_is_still_there(skewed):
+    run = query_of(skewed).run(policy="mesh", attributes=["kind"], sample=LOOK)
+    executed = run.df._jdf.queryExecution().executedPlan().toString()
+    assert re.search(r"\*\(\d+\) Filter CASE WHEN", executed)
+    assert "Python" not in executed
+
+
+def test_the_session_is_left_as_it_was(spark, skewed):
+    before = dict(spark.conf.getAll)
+    query_of(skewed).run(sample=LOOK).df.count()
+    assert dict(spark.conf.getAll) == before
+
+
+def test_a_small_input_and_one_predicate_run_as_written(skewed):
+    run = query_of(skewed).run()
+    assert run.plan().routes[0].order == tuple(p.name for p in CHOSEN)
+    assert "sampled" not in "".join(run.outline())
+    alone = ab.query(skewed).where(CHOSEN[0].spark, name="regex").run(sample=LOOK)
+    assert alone.outline() == [f"native predicates: regex({CHOSEN[0].spark})"]
+
+
+def test_what_a_source_can_skip_by_stays_an_ordinary_filter(spark, tmp_path):
+    df = spark.range(40_000).selectExpr("id", "id % 4 AS part", "string(id) AS s")
+    df.repartitionByRange(4, "id").write.partitionBy("part").parquet(str(tmp_path / "t"))
+    df = spark.read.parquet(str(tmp_path / "t"))
+    run = (
+        ab.query(df)
+        .where("s rlike '7'", name="seven")
+        .where("id < 50", name="few")
+        .where("part % 2 = 1", name="odd")
+        .where("s rlike '1'", name="one")
+        .run(sample=LOOK)
+    )
+    assert run.outline()[0] == "filters first: few(id < 50), odd(part % 2 = 1)"
+    expected = df.filter("s rlike '7' and id < 50 and part % 2 = 1 and s rlike '1'")
+    assert sorted(ids(run.df)) == sorted(ids(expected)) == [17]
+    scan = scan_of(run.df)
+    assert "PushedFilters: [IsNotNull(id), LessThan(id,50)]" in scan.verboseString(1000)
+    # Two of four folders, and of each file with ids below 50 only.
+    assert scan.metrics().apply("numFiles").value() == 2 * 4
+    assert scan.metrics().apply("numOutputRows").value() < 20_000 / 2
+
+
+def scan_of(df):
+    df.collect()
+    plan = df._jdf.queryExecution().executedPlan()
+    leaves = plan.collectLeaves()
+    return leaves.apply(0)
+
+
+@pytest.mark.parametrize(
+    ("condition", "place"),
+    [
+        ("id > 3", "first"),
+        ("id IN (1, 2) OR s IS NULL", "first"),
+        ("s LIKE 'a%'", "free"),
+        ("s RLIKE 'a'", "free"),
+        ("rand(1) < 0.5", "random"),
+        ("id > (SELECT 3)", "pinned"),
+    ],
+)
+def test_where_a_predicate_may_stand(spark, condition, place):
+    df = spark.range(3).selectExpr("id", "string(id) AS s")
+    assert looked_at(df, F.expr(condition))[0] == place
+
+
+def test_what_is_random_keeps_its_place(spark):
+    df = spark.range(5_000).selectExpr("id", "string(id) AS s").coalesce(1)
+    conditions = ["s RLIKE '1'", "rand(7) < 0.5", "s RLIKE '2'"]
+    query, plain = ab.query(df), df
+    for condition in conditions:
+        query, plain = query.where(condition), plain.filter(condition)
+    assert ids(query.run(sample=LOOK).df) == ids(plain)
+
+
+def test_a_guard_hides_the_errors_of_native_predicates(spark):
+    df = spark.range(4_000).selectExpr("id", "IF(id % 3 = 0, 'x', string(id)) AS s")
+    query = (
+        ab.query(df)
+        .where("cast(s AS int) % 2 = 0 OR length(s) > 9", name="even", after="digits")
+        .where("s RLIKE '^[0-9]+$'", name="digits")
+        .where("s RLIKE '1'", name="one")
+    )
+    with pytest.raises(Exception, match="CAST_INVALID_INPUT"):
+        df.filter("cast(s AS int) % 2 = 0").collect()
+    for policy in ("auto", "optimal"):
+        run = query.run(policy=policy, sample=LOOK)
+        assert run.plan().routes[0].order.index("digits") < run.plan().routes[0].order.index("even")
+        assert ids(run.df) == ids(df.filter("try_cast(s AS int) % 2 = 0 and s RLIKE '1'"))
+
+
+def test_null_drops_the_row_on_every_route(spark):
+    df = spark.createDataFrame(
+        [(i, None if i % 5 == 0 else f"a{i}", i % 2) for i in range(100)], "id int, s string, k int"
+    )
+    query = ab.query(df).where("s RLIKE 'a'", name="a").where("length(s) > 2", name="long")
+    natives = Query((Operator("a", ("s RLIKE 'a'",)), Operator("long", ("length(s) > 2",))))
+    routes = Route.of(natives, (0, 1)), Route.of(natives, (1, 0))
+    plan = Mesh.from_dict(
+        Mesh(natives, routes, {}, Tree(AtMost("k", Leaf(0), Leaf(1), 0.0))).to_dict()
+        | {"attributes": {"k": "number"}}
+    )
+    run = query.run(start=plan)
+    assert ids(run.df) == ids(df.filter("s RLIKE 'a' and length(s) > 2"))
+    assert len(run.plan().routes) == 2
+
+
+def test_mixed_with_python_predicates(skewed, tmp_path):
+    query = query_of(skewed).where(lambda i: i % 2 == 0, "id", name="even")
+    run = query.run(sample=LOOK)
+    assert ids(run.df) == ids(plain_of(skewed).filter("id % 2 = 0"))
+    plan = run.plan()
+    assert plan.query.names == ("even",)
+    assert set(plan.before.query.names) == set(NAMES)
+    plan.save(tmp_path / "plan.json")
+    assert ab.load(tmp_path / "plan.json").before.routes == plan.before.routes
+    again = query.run(start=ab.load(tmp_path / "plan.json"))
+    assert again.plan().before.routes == plan.before.routes
+    assert "native predicates, before these:" in query.explain()
+
+
+def test_a_fixed_order_may_name_all_predicates(skewed):
+    query = query_of(skewed).where(lambda i: i % 2 == 0, "id", name="even")
+    order = ["path", "masked", "even", "json", "regex"]
+    plan = query.run(policy=ab.Fixed(order=order)).plan()
+    assert plan.before.routes[0].order == ("path", "masked", "json", "regex")
+    assert plan.routes[0].order == ("even",)
+
+
+def test_a_wrong_sample_is_refused(skewed):
+    with pytest.raises(ab.InputError, match="at least 100 rows"):
+        ab.Sample(rows=3)
+    with pytest.raises(ab.InputError, match="sample is a Sample"):
+        query_of(skewed).run(sample=100)
