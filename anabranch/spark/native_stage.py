@@ -9,8 +9,8 @@ from anabranch.model import Mesh, Query
 from anabranch.policies import Fixed, Policy
 from anabranch.spark.attributes import choose, describe, encoder
 from anabranch.spark.catalyst import Conditions, conjunction
-from anabranch.spark.planning import Planned, as_written, planned
-from anabranch.spark.sampling import Sample
+from anabranch.spark.look import Look
+from anabranch.spark.planning import Planned, planned
 from anabranch.spark.stages import Native, Planable
 
 # Columns that are looked at where none are named: they do not travel, so that they cost little.
@@ -45,17 +45,17 @@ class Stage:
             own = own.encoded(encoder(source))
         return cls(query, planable.conditions, own)
 
-    def planned(
-        self, source: DataFrame, start: Mesh | None, spec: Sample | None, seed: int
-    ) -> Planned:
-        """The plan to run by: one that is given, or one that a bounded sample gives."""
+    def given(self, start: Mesh | None) -> Planned | None:
+        """A plan that needs no look at the input, if there is one."""
         if start is not None:
             return Planned(start.check(self.query))
         if isinstance(self.policy, Fixed):
             return Planned(self.policy.bind(self.query).plan())
-        if len(self.query) < 2 or spec is None or source.isStreaming or not spec.pays(source):
-            return as_written(self.query)
-        return planned(source, self.query, self.conditions, self.policy, spec, seed)
+        return None
+
+    def planned(self, look: Look) -> Planned:
+        """The plan that a look at the input gives."""
+        return planned(look, self.query, self.conditions, self.policy)
 
     def applied(self, df: DataFrame, mesh: Mesh) -> DataFrame:
         """The rows of `df` that pass all predicates."""

@@ -1,15 +1,16 @@
 """Learning on the driver: one bounded sample before the job, one plan for all workers."""
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from anabranch.model import InputError, Mesh, Query
+from anabranch.model import Attribute, InputError, Mesh, Query
 from anabranch.policies import Opinion, Policy
-from anabranch.policies.base import Floats
+from anabranch.policies.base import Bits, Floats
 from anabranch.policies.query_mesh import Pilot, QueryMesh
 from anabranch.policies.query_mesh.agree import costs_of, merged
 from anabranch.report import Report, WorkerLog
@@ -49,6 +50,41 @@ def learns_here(learn: str, policy: Policy, source: DataFrame) -> QueryMesh | No
 def fly(source: DataFrame, compiled: Compiled, policy: QueryMesh, query: Query, seed: int) -> Mesh:
     """The plan that a bounded sample of the input gives: so many rows, or seconds of predicates."""
     pilot = Pilot.of(policy, ROWS)
+    log = _sampled(source, compiled, pilot, query, seed)
+    plan = agreed(pilot, query, log)
+    # So few rows are dominated by first calls, which may load a model: the plan has what is usual.
+    costs = dict(zip(query.names, _costs(query, log).tolist(), strict=True))
+    figures = {name: {**told, "cost": costs[name]} for name, told in plan.figures.items()}
+    return replace(plan, figures=figures)
+
+
+def joint(
+    source: DataFrame, compiled: Compiled, query: Query, others: Sequence[Column], seed: int
+) -> tuple[Bits, Floats]:
+    """Which rows of a sample the operators, then the other predicates, drop; and what these take.
+
+    Of the other predicates the cost is not measured here.
+    """
+    count = len(compiled.inputs)
+    told = [Attribute(f"other {i}") for i in range(len(others))]
+    numbers = [F.coalesce(column.cast("double"), F.lit(0.0)) for column in others]
+    wider = replace(
+        compiled,
+        inputs=[*compiled.inputs, *numbers],
+        attributes={attribute.name: count + i for i, attribute in enumerate(told)},
+        words=None,
+    )
+    seen = replace(query, attributes=tuple(told))
+    log = _sampled(source, wider, Pilot.of(QueryMesh(), ROWS), seen, seed)
+    known = [opinion for opinion in opinions(seen, log) if opinion.evidence]
+    sample = merged(seen, known, seed)
+    return np.column_stack([sample.bits, sample.values == 0.0]), _costs(seen, log)
+
+
+def _sampled(
+    source: DataFrame, compiled: Compiled, pilot: Pilot, query: Query, seed: int
+) -> WorkerLog:
+    """What the pilot tells of a bounded sample."""
     some = sample(source, compiled.inputs, ROWS, seed).persist()
     try:
         log = _flown(some.limit(FIRST_ROWS), compiled, pilot, query, seed)
@@ -60,11 +96,7 @@ def fly(source: DataFrame, compiled: Compiled, policy: QueryMesh, query: Query, 
             log = _flown(spread, compiled, pilot, query, seed)
     finally:
         some.unpersist()
-    plan = agreed(pilot, query, log)
-    # So few rows are dominated by first calls, which may load a model: the plan has what is usual.
-    costs = dict(zip(query.names, _costs(query, log).tolist(), strict=True))
-    figures = {name: {**told, "cost": costs[name]} for name, told in plan.figures.items()}
-    return replace(plan, figures=figures)
+    return log
 
 
 def _costs(query: Query, log: WorkerLog) -> Floats:

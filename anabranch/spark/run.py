@@ -14,11 +14,11 @@ from anabranch.report import Report
 from anabranch.spark.attributes import choose, describe, encoder, possible, words_of
 from anabranch.spark.collector import Collector, Postman
 from anabranch.spark.inflow import attach
-from anabranch.spark.native_stage import Stage, filtered
 from anabranch.spark.pilot import agreed, fly, learns_here, opinions
 from anabranch.spark.predicates import Conversion
 from anabranch.spark.sampling import Sample
 from anabranch.spark.stages import Compiled, Declared, Stages, compile_stages, split
+from anabranch.spark.staging import staged, unlooked
 from anabranch.spark.worker import Fused
 
 
@@ -53,20 +53,15 @@ class Run:
         self._id = f"anabranch-{uuid.uuid4().hex}"
         self.policy = policy
         self.query = prepared.query
-        self._prepared, self._stages, self._start = prepared, stages, own
+        self._prepared, self._start = prepared, own
         self._streaming = source.isStreaming
         self._collector = Collector(len(stages.query))
         self._postman = Postman.of(session)
         self._postman.subscribe(self._id, self._collector)
         conversion = Conversion.of(session.conf.get)
         compiled = compile_stages(stages, conversion, prepared.attributes, prepared.words)
-        below = filtered(source, stages.first)
-        told = start.before if start and stages.fused else start
-        before = Stage.of(source, stages.before, policy, stages.whole, attributes)
-        above = Stage.of(source, stages.above, policy, stages.whole, attributes)
-        self._before = before.planned(below, told, sample, seed)
-        self._above = above.planned(below, start.behind if start else None, None, seed)
-        below = before.applied(below, self._before.mesh)
+        self._staged = staged(source, declared, compiled, policy, start, attributes, sample, seed)
+        below = self._staged.below(source)
         if pilot is not None and own is None and len(prepared.query) > 1:
             own = self._start = fly(below, compiled, pilot, prepared.query, seed)
         fused = Fused(
@@ -81,7 +76,7 @@ class Run:
         )
         if stages.fused:
             below = attach(below, fused, compiled.inputs)
-        self.df = joined(filtered(above.applied(below, self._above.mesh), stages.last), compiled)
+        self.df = joined(self._staged.behind(below), compiled)
 
     def report(self) -> Report:
         """What happened so far, over all actions on `df` that have ended."""
@@ -94,7 +89,7 @@ class Run:
         return Report.of(self.query, log, self._scope(complete), self.policy.name, mesh)
 
     def _scope(self, complete: bool) -> str:
-        if not self._stages.fused:
+        if not self._staged.stages.fused:
             return "nothing to observe: Spark runs all predicates itself"
         done = self._collector.deliveries
         noun = "micro-batch" if self._streaming else "action"
@@ -111,7 +106,7 @@ class Run:
         them anew from the samples of all workers; of others it is the plan of the worker that saw
         most rows. Before the first action it is the plan that the run begins with.
         """
-        return staged(self._stages, self._fused_plan(), self._before.mesh, self._above.mesh)
+        return self._staged.plan(self._fused_plan())
 
     def _fused_plan(self) -> Mesh:
         self._postman.wait()
@@ -124,35 +119,13 @@ class Run:
 
     def outline(self) -> list[str]:
         """The stages, a line each, and how the native ones were planned."""
-        return [*self._stages.outline(), *self._before.told()]
-
-
-def staged(stages: Stages, fused: Mesh, before: Mesh, behind: Mesh) -> Mesh:
-    """One plan from those of all stages; without Python predicates it is that of the native ones.
-
-    What stands alone is its own plan.
-    """
-    if not stages.fused:
-        return before
-    return replace(
-        fused,
-        before=before if len(before.query) else None,
-        behind=behind if len(behind.query) else None,
-    )
+        return [*self._staged.stages.outline(), *self._staged.plans[0].told()]
 
 
 def begun(source: DataFrame, stages: Stages, policy: Policy) -> Mesh:
     """What a run would begin with, if it did not look at the input."""
-    before, behind = (
-        Stage.of(source, part, policy, stages.whole) for part in (stages.before, stages.above)
-    )
     fused = prepare(source, stages, policy).bind().plan()
-    return staged(
-        stages,
-        fused,
-        before.planned(source, None, None, 0).mesh,
-        behind.planned(source, None, None, 0).mesh,
-    )
+    return unlooked(source, stages, policy).plan(fused)
 
 
 @dataclass(frozen=True)

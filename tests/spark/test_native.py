@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 import anabranch as ab
 from anabranch.data.records import PREDICATES, records
 from anabranch.model import AtMost, Leaf, Mesh, Operator, Query, Route, Tree
-from anabranch.spark import planning, stopwatch
+from anabranch.spark import look, planning, stopwatch
 from anabranch.spark.native import looked_at
 
 NAMES = ["regex", "json", "masked", "path"]
@@ -44,7 +44,8 @@ def even_clock(monkeypatch):
         # Compared are the best order for all, and the mesh.
         return replace(looked, seconds=np.tile([2e-6, 1e-6], (len(looked.passed), 1)))
 
-    monkeypatch.setattr(planning, "timed", timed)
+    for module in (look, planning):
+        monkeypatch.setattr(module, "timed", timed)
 
 
 def query_of(df):
@@ -196,6 +197,7 @@ def test_null_drops_the_row_on_every_route(spark):
     assert len(run.plan().routes) == 2
 
 
+@pytest.mark.usefixtures("even_clock")
 def test_mixed_with_python_predicates(skewed, tmp_path):
     query = query_of(skewed).where(lambda i: i % 2 == 0, "id", name="even")
     run = query.run(sample=LOOK)
@@ -223,3 +225,36 @@ def test_a_wrong_sample_is_refused(skewed):
         ab.Sample(rows=3)
     with pytest.raises(ab.InputError, match="sample is a Sample"):
         query_of(skewed).run(sample=100)
+
+
+def test_a_dear_native_predicate_runs_behind_a_cheap_python_one(skewed, tmp_path):
+    dear = "size(array_sort(split(repeat(line, 10), ''))) > 7"  # a sorted list of letters
+    query = (
+        ab.query(skewed)
+        .where(dear, name="dear")
+        .where("doc RLIKE 'free'", name="cheap")
+        .where(lambda i: i % 50 == 0, "id", name="few")
+    )
+    run = query.run(sample=ab.Sample(rows=200, seconds=0.5, least_megabytes=0))
+    behind = [line for line in run.outline() if line.startswith("native predicates behind it: ")]
+    assert f"dear({dear})" in behind[0]
+    expected = skewed.filter(dear).filter("doc RLIKE 'free' and id % 50 = 0")
+    assert ids(run.df) == ids(expected)
+    plan = run.plan()
+    assert "dear" in plan.behind.query.names
+    plan.save(tmp_path / "plan.json")
+    again = query.run(start=ab.load(tmp_path / "plan.json"))
+    assert again.plan().behind.routes == plan.behind.routes
+    assert ids(again.df) == ids(expected)
+
+
+def test_what_guards_a_python_predicate_is_never_moved_behind_it(skewed):
+    dear = "size(array_sort(split(repeat(line, 10), ''))) > 7 and id > 100"
+    query = (
+        ab.query(skewed)
+        .where(dear, name="dear")
+        .where(lambda i: 1 // max(i - 100, 0) >= 0 and i % 50 == 0, "id", name="few", after="dear")
+    )
+    run = query.run(sample=ab.Sample(rows=200, seconds=0.5, least_megabytes=0))
+    assert run.outline()[0] == f"native predicates: dear({dear})"
+    assert ids(run.df) == ids(skewed.filter("id > 100 and id % 50 = 0"))

@@ -80,6 +80,50 @@ def retimed(mesh: Mesh, sample: Reservoir) -> Mesh:
     return replace(mesh, routes=routes, classifier=tree, reasons=())
 
 
+def fewer(mesh: Mesh, sample: Reservoir) -> Mesh | None:
+    """The mesh without the route that is missed least; None if one route would be left.
+
+    Its rows take the best of the others.
+
+    >>> from anabranch.model import AtMost, Attribute, Leaf, Operator
+    >>> query = Query(tuple(map(Operator, "abc")), (Attribute("x"),))
+    >>> routes = tuple(Route.of(query, order) for order in ((0, 1, 2), (1, 0, 2), (2, 1, 0)))
+    >>> mesh = Mesh(query, routes, classifier=Tree(
+    ...     AtMost("x", Leaf(0), AtMost("x", Leaf(1), Leaf(2), 1.0), 0.0)))
+    >>> sample = Reservoir(attributes=1, operators=3)
+    >>> x = np.arange(99) % 3
+    >>> drops = np.column_stack([x == 0, (x == 1) & (np.arange(99) < 20), x == 2])
+    >>> sample.update(x[:, None].astype(float), drops, np.full((99, 3), 1e-6))
+    >>> print(fewer(mesh, sample))
+    1: a, b, c
+    2: c, b, a
+    """
+    if len(mesh.routes) <= 2 or not isinstance(mesh.classifier, Tree):
+        return None
+    taken = routes_of(mesh, sample)
+    routes = range(len(mesh.routes))
+    # Entry (i, j): seconds that the rows of route i would take on route j.
+    seconds = np.array(
+        [[_seconds(mesh.routes[j], sample, taken == i) for j in routes] for i in routes]
+    )
+    own = seconds.diagonal().copy()
+    np.fill_diagonal(seconds, np.inf)
+    gone = int((seconds.min(axis=1) - own).argmin())
+    left = [place for place in routes if place != gone]
+    heir = left.index(int(seconds[gone].argmin()))
+    tree = mesh.classifier.mapped(lambda place: heir if place == gone else left.index(place))
+    return replace(mesh, routes=tuple(mesh.routes[i] for i in left), classifier=tree, reasons=())
+
+
+def _seconds(route: Route, sample: Reservoir, rows: Bits) -> float:
+    """What these rows take on a route."""
+    order = list(route.indexes)
+    dropped = np.logical_or.accumulate(sample.bits[rows][:, order], axis=1)
+    asked = np.ones(dropped.shape, bool)
+    asked[:, 1:] = ~dropped[:, :-1]
+    return float((sample.times[rows][:, order] * asked).sum())
+
+
 def explained(mesh: Mesh, sample: Reservoir) -> Mesh:
     """The plan with what the sample tells of operators and routes."""
     order = mesh.routes[0].indexes

@@ -1,0 +1,20 @@
+"""How large the methods are that Spark generates for a plan.
+
+The JVM does not compile a method of over 8,000 bytes (-XX:-DontCompileHugeMethods is off): it would
+be interpreted, row by row.
+"""
+
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+# Other operators of the same stage share the method.
+MOST_BYTES = 7_000
+
+
+def largest_method(df: DataFrame) -> int:
+    """Bytes of the largest method of the whole-stage code of a plan; 0 if there is none."""
+    plan: Any = df
+    stages = plan._jdf.queryExecution().debug().codegenToSeq()
+    sizes = [stages.apply(i)._3().maxMethodCodeSize() for i in range(stages.size())]
+    return max(map(int, sizes), default=0)

@@ -1,0 +1,100 @@
+"""One bounded look at an input: what native predicates make of sampled rows, and what they take."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from anabranch.model import Query
+from anabranch.spark.attributes import numbers
+from anabranch.spark.catalyst import Conditions, chain
+from anabranch.spark.sampling import Sample, heads
+from anabranch.spark.stopwatch import Timed, lotted, part, timed
+from anabranch.stats import Reservoir
+
+# Of the seconds, these shares go into warming up and into comparing plans.
+WARMING, COMPARING = 0.4, 0.3
+
+
+@dataclass(frozen=True)
+class Look:
+    """A cached sample, and every native predicate timed on every row of it."""
+
+    some: DataFrame
+    query: Query
+    timed: Timed
+    spec: Sample
+    seed: int
+    begun: float = field(default_factory=time.monotonic)
+
+    @property
+    def rows(self) -> int:
+        return len(self.timed.passed)
+
+    @property
+    def learned(self) -> NDArray[np.bool_]:
+        """Which rows are there to learn from; the others are there to compare by."""
+        return np.asarray(np.random.default_rng(self.seed).permutation(self.rows) % 2 == 0)
+
+    def reservoir(self, query: Query) -> Reservoir:
+        """The rows to learn from, for a query of some of the predicates."""
+        rows = self.learned
+        places = [self.query.index(name) for name in query.names]
+        values = [self.timed.columns[attribute.name] for attribute in query.attributes]
+        sample = Reservoir(len(values), len(query), max(int(rows.sum()), 1))
+        stacked = np.column_stack(values) if values else np.zeros((self.rows, 0))
+        # What interrupts a row in every pass is not the row's own.
+        most = np.quantile(self.timed.seconds, 0.995, axis=0) if self.rows else np.inf
+        seconds = np.minimum(self.timed.seconds, most)
+        dropped = ~self.timed.passed[:, places]
+        sample.update(stacked[rows], dropped[rows], seconds[:, places][rows])
+        return sample
+
+    def elapsed(self) -> float:
+        """Seconds since it began."""
+        return time.monotonic() - self.begun
+
+
+@contextmanager
+def looking(
+    source: DataFrame, query: Query, conditions: Conditions, spec: Sample, seed: int
+) -> Iterator[Look]:
+    """The sample is cached meanwhile."""
+    begun = time.monotonic()
+    whole = lotted(heads(source, spec.rows, seed), seed).persist()
+    try:
+        predicates = guarded(query, conditions)
+        some = part(whole, predicates, whole.count(), WARMING * spec.seconds)
+        known = numbers(some, [attribute.name for attribute in query.attributes])
+        looked = timed(some, predicates, known, (1 - WARMING - COMPARING) * spec.seconds)
+        yield Look(some, query, _without_guards(query, looked), spec, seed, begun)
+    finally:
+        whole.unpersist()
+
+
+def guarded(query: Query, conditions: Conditions) -> list[Column]:
+    """Each predicate, asked only where its guards hold; elsewhere it drops nothing."""
+    written, predicates = query.written(), []
+    for name, guards in zip(query.names, query.guards, strict=True):
+        before = [conditions[other] for other in written if query.index(other) in guards]
+        own = conditions[name]
+        predicates.append(F.when(chain(before), own).otherwise(F.lit(True)) if before else own)
+    return predicates
+
+
+def _without_guards(query: Query, looked: Timed) -> Timed:
+    """Seconds of each predicate alone; where it was not asked, what it takes on average."""
+    seconds = looked.seconds.copy()
+    for i, guards in enumerate(query.guards):
+        if guards:
+            theirs = sorted(guards)
+            asked = looked.passed[:, theirs].all(axis=1)
+            own = looked.seconds[asked, i] - looked.seconds[:, theirs].sum(axis=1)[asked]
+            seconds[asked, i] = np.maximum(own, 0.0)
+            seconds[~asked, i] = np.maximum(own, 0.0).mean() if asked.any() else 0.0
+    return replace(looked, seconds=seconds)
