@@ -140,5 +140,16 @@ def mesh(figures: tuple[str, ...], rows: int, repeat: int, output: Path) -> None
     MESH.run(figures, Size(rows), repeat, output, _wide())
 
 
+@bench.command()
+@_figures("native")
+@click.option("--rows", default=5_000_000, show_default=True, type=click.IntRange(min=10_000))
+def native(figures: tuple[str, ...], rows: int, repeat: int, output: Path) -> None:
+    """Native predicates: plans in Catalyst, static orders and DuckDB, on the same files."""
+    from anabranch.bench.native import NATIVE
+    from anabranch.bench.size import Size
+
+    NATIVE.run(figures, Size(rows), repeat, output, _wide())
+
+
 if __name__ == "__main__":
     main()

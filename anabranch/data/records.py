@@ -73,9 +73,9 @@ PREDICATES = (
         "leaf",
     ),
     NativePredicate(
-        "soundex",
-        "soundex(split_part(title, ' ', 4)) = 'R163'",
-        "",
+        "words",
+        "upper(split_part(title, ' ', 4)) = 'ROBERT'",
+        "upper(split_part(title, ' ', 4)) = 'ROBERT'",
         "IF(holds, 'Robert', 'Anders')",
         "who",
     ),

@@ -10,6 +10,7 @@ from anabranch.policies import Policy
 def explain(mesh: Mesh, outline: Sequence[str], policy: Policy) -> str:
     """The stages, then the order with the figures that it was chosen by.
 
+    >>> from dataclasses import replace
     >>> from anabranch.model import Operator, Query
     >>> from anabranch.policies import Fixed
     >>> query = Query((Operator("a", ("x",)), Operator("b", ("y",), after=("a",))))
@@ -39,7 +40,7 @@ def explain(mesh: Mesh, outline: Sequence[str], policy: Policy) -> str:
 def explain_plan(mesh: Mesh) -> str:
     """The order, with what was measured of each operator; with classes, their routes as well.
 
-    >>> from anabranch.model import AtMost, Leaf, Operator, Reason, Route, Tree
+    >>> from anabranch.model import AtMost, Leaf, Operator, Query, Reason, Route, Tree
     >>> query = Query((Operator("a"), Operator("b")))
     >>> routes = Route(query, ("a", "b")), Route(query, ("b", "a"))
     >>> why = (Reason(0.6, 1.1e-6, 1.1e-6, {"a": 0.1, "b": 0.9}),

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anabranch.bench.replay import Clock, Known
 from anabranch.data.correlated import correlated_bits
 from anabranch.data.mesh_streams import xor
 from anabranch.kernel import Fabric
+from anabranch.kernel.rehearse import Clock, Known
 from anabranch.model import InputError, Mesh, Operator, PlanError, Query
 from anabranch.policies import (
     POLICIES,
@@ -108,7 +108,7 @@ def routed(policy, rows):
     stream, clock = xor(rows), Clock()
     drops, values = stream.drops(), stream.values().astype(float)
     learner = policy().bind(stream.query)
-    predicates = [(Known(clock), [j]) for j in range(6)]
+    predicates = [(Known(clock, 5e-6, 30e-6), [j]) for j in range(6)]
     places = {name: 6 + i for i, name in enumerate(stream.names)}
     fabric = Fabric(stream.query, predicates, learner, 0, clock, clock, places)
     columns = [pa.array(column) for column in (*drops.T, *values.T)]

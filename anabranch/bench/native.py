@@ -1,0 +1,196 @@
+"""`anabranch bench native`: native predicates in Catalyst, static orders, and DuckDB."""
+
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import permutations
+from pathlib import Path
+
+import duckdb
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+import anabranch as ab
+from anabranch.bench.figure import Figure
+from anabranch.bench.runner import Bench
+from anabranch.bench.size import Size
+from anabranch.cost import optimal_order
+from anabranch.data.records import PREDICATES, NativePredicate, records
+from anabranch.model import AnabranchError, Operator, Query
+from anabranch.spark.look import looking
+
+FILES = 8
+# Orders that are all run where there are so few predicates.
+FEW = 4
+Rates = Sequence[Sequence[Sequence[float]]]
+Result = tuple[int, int]
+# Looked at to find the best and the worst order: enough that the JVM is warm.
+THOROUGH = ab.Sample(rows=20_000, seconds=20.0, least_megabytes=0)
+OURS, DUCKDB, WRITTEN, BEST, WORST = "auto", "DuckDB", "written", "best", "worst"
+
+
+@dataclass
+class _Race:
+    """One table in Parquet files, and the predicates on it."""
+
+    spark: SparkSession
+    predicates: Sequence[NativePredicate]
+    path: str
+    df: DataFrame = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.df = self.spark.read.parquet(self.path)
+
+    def query(self) -> ab.Query:
+        query = ab.query(self.df)
+        for predicate in self.predicates:
+            query = query.where(predicate.spark, name=predicate.name)
+        return query
+
+    def static(self, order: Sequence[int]) -> DataFrame:
+        """As a user would write it."""
+        df = self.df
+        for i in order:
+            df = df.filter(self.predicates[i].spark)
+        return df
+
+    def spark_result(self, df: DataFrame) -> Result:
+        row = df.agg(F.count(F.lit(1)), F.bit_xor("id")).collect()[0]
+        return int(row[0]), int(row[1] or 0)
+
+    def duckdb_result(self) -> Result:
+        """DuckDB orders a conjunction by what it measures while it runs."""
+        condition = " AND ".join(predicate.duckdb for predicate in self.predicates)
+        with duckdb.connect(config={"threads": 2}) as connection:
+            row = connection.execute(
+                f"SELECT count(*), bit_xor(id) FROM '{self.path}/*.parquet' WHERE {condition}"
+            ).fetchone()
+        assert row is not None
+        return int(row[0]), int(row[1] or 0)
+
+    def extremes(self) -> tuple[list[int], list[int]]:
+        """The best and the worst order by the times of single rows."""
+        query = Query(tuple(Operator(predicate.name) for predicate in self.predicates))
+        conditions = {predicate.name: F.expr(predicate.spark) for predicate in self.predicates}
+        with looking(self.df, query, conditions, THOROUGH, 0) as look:
+            bits, seconds = ~look.timed.passed, look.timed.seconds
+        best, worst = (optimal_order(bits, sign * seconds, query) for sign in (1.0, -1.0))
+        return list(best), list(worst)
+
+
+def _orders(race: _Race) -> dict[str, list[int]]:
+    """Static orders to run against: all of few predicates, else written, best and worst."""
+    count = len(race.predicates)
+    if count <= FEW:
+        return {
+            "-".join(race.predicates[i].name for i in order): list(order)
+            for order in permutations(range(count))
+        }
+    best, worst = race.extremes()
+    return {WRITTEN: list(range(count)), BEST: best, WORST: worst}
+
+
+def _measured(
+    makers: dict[str, Callable[[], Result]], size: Size, repeat: int
+) -> dict[str, list[float]]:
+    """Contestants in turns, each turn in an order of its own; wrong results are an error."""
+    expected = {name: make() for name, make in makers.items()}  # warm up
+    if len(set(expected.values())) != 1:
+        raise AnabranchError(f"the results differ: {expected}")
+    seconds: dict[str, list[float]] = {name: [] for name in makers}
+    for turn in range(repeat):
+        for name in random.Random(turn).sample(list(makers), len(makers)):
+            begin = time.perf_counter()
+            makers[name]()
+            seconds[name].append(time.perf_counter() - begin)
+            size.tick()
+    return seconds
+
+
+def _figure(
+    name: str, title: str, rates: Rates, common: float, spark: SparkSession, size: Size, repeat: int
+) -> Figure:
+    count = len(rates[0][0])
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "records")
+        records(spark, size.rows, rates, common).repartition(FILES).sortWithinPartitions(
+            "id"
+        ).write.parquet(path)
+        size.tick()
+        race = _Race(spark, PREDICATES[:count], path)
+        orders = _orders(race)
+        begin = time.perf_counter()
+        run = race.query().run(sample=ab.Sample(least_megabytes=0))
+        planning = time.perf_counter() - begin
+        makers: dict[str, Callable[[], Result]] = {
+            OURS: partial(race.spark_result, run.df),
+            DUCKDB: race.duckdb_result,
+        }
+        makers |= {name: partial(race.spark_result, race.static(o)) for name, o in orders.items()}
+        seconds = _measured(makers, size, repeat)
+    return _told(name, title, count, size, repeat, seconds, list(orders), planning, run.plan())
+
+
+def _told(
+    name: str,
+    title: str,
+    count: int,
+    size: Size,
+    repeat: int,
+    seconds: dict[str, list[float]],
+    orders: Sequence[str],
+    planning: float,
+    plan: ab.Mesh,
+) -> Figure:
+    medians = {name: statistics.median(times) for name, times in seconds.items()}
+    best, worst = (pick(orders, key=medians.__getitem__) for pick in (min, max))
+
+    def faster(than: str) -> float:
+        """The median of alternated pairs."""
+        pairs = zip(seconds[than], seconds[OURS], strict=True)
+        return statistics.median(other / mine for other, mine in pairs)
+
+    shown = [OURS, DUCKDB, *sorted(orders, key=medians.__getitem__)]
+    rows = [
+        (other, medians[other], faster(other), planning if other == OURS else 0.0)
+        for other in shown
+    ]
+    return Figure(
+        name,
+        f"{title}, {count} native predicates, {size.rows:,} rows, {repeat} alternated runs, "
+        f"{len(plan.routes)} route{'s' if len(plan.routes) > 1 else ''}",
+        "a hand-written oracle on five predicates in three classes: 1.5x the best static order",
+        f"{faster(best):.2f}x as fast as the best static order ({best}), {faster(worst):.2f}x as "
+        f"fast as the worst, {faster(DUCKDB):.2f}x as fast as DuckDB; planned in {planning:.1f} s",
+        ("contestant", "seconds", "auto is faster by", "planning"),
+        rows,
+        {"seconds": (shown, [medians[other] for other in shown])},
+        ("contestant", "seconds"),
+        bars=True,
+    )
+
+
+def _killers(count: int, classes: Sequence[Sequence[int]], low: float = 0.05) -> list[list[float]]:
+    """Rows of each class are dropped by predicates of their own; others drop one in ten."""
+    return [[low if j in own else 0.9 for j in range(count)] for own in classes]
+
+
+SKEWED = _killers(6, [(3,), (4,), (1,)])
+WORKLOADS: dict[str, tuple[str, Rates, float]] = {
+    "skewed": ("three classes", [SKEWED], 0.0),
+    "uniform": ("no classes", [[[0.5] * 6]], 0.0),
+    "correlated": ("one draw for half of the rows", [[[0.3, 0.5, 0.6, 0.4]]], 0.5),
+    "drifting": ("the classes change half way", [SKEWED, SKEWED[1:] + SKEWED[:1]], 0.0),
+    "three": ("no classes", [[[0.7, 0.3, 0.5]]], 0.0),
+    "eight": ("four classes", [_killers(8, [(3,), (4,), (1,), (7,)])], 0.0),
+}
+
+NATIVE = Bench(
+    "native predicates",
+    {},
+    {name: partial(_figure, name, *told) for name, told in WORKLOADS.items()},
+)
