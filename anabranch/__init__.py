@@ -16,6 +16,7 @@ from anabranch.policies import (
     Sweep,
 )
 from anabranch.report import Report
+from anabranch.spark.rounds.handle import Rounds
 from anabranch.spark.run import Run
 from anabranch.spark.sampling import Sample
 from anabranch.spark.ship import ship
@@ -40,6 +41,7 @@ __all__ = [
     "Query",
     "QueryMesh",
     "Report",
+    "Rounds",
     "Run",
     "Sample",
     "Sweep",

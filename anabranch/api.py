@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from anabranch.model import InputError, Mesh, closest
@@ -10,6 +10,7 @@ from anabranch.policies import Policy, resolve
 from anabranch.policies.query_mesh.parameters import BUDGET
 from anabranch.report.explain import explain
 from anabranch.spark import Column, DataFrame, stages
+from anabranch.spark.rounds.handle import Rounds
 from anabranch.spark.run import Run, begun
 from anabranch.spark.sampling import DEFAULT_SAMPLE, Sample
 
@@ -131,6 +132,39 @@ class Query:
             raise InputError(f"sample is a Sample(rows=..., seconds=...) or None, got {sample!r}")
         self._last = Run(self._df, self._declared, chosen, start, seed, attributes, learn, sample)
         return self._last
+
+    def stream(
+        self,
+        write: Callable[[DataFrame, int], Any],
+        checkpoint: str,
+        policy: str | Policy = "auto",
+        trigger: str | Mapping[str, Any] | None = None,
+        attributes: Sequence[str] | None = None,
+        start: Mesh | None = None,
+        seed: int = 0,
+        listener: Callable[[dict[str, Any]], Any] | None = None,
+    ) -> Rounds:
+        """Run a stream in rounds: one plan for all workers, made on the driver between rounds.
+
+        `write(df, round_id)` is given the rows of each micro-batch that pass; a round that fails is
+        given again, with the same number. What was learned is kept under `checkpoint`, a folder, so
+        that a restart goes on with it. `trigger` is an interval such as "10 seconds", "available
+        now", or a mapping of Spark's own `trigger` arguments. `listener` is called with each round
+        as a dict.
+        """
+        chosen = resolve(policy)
+        return Rounds(
+            self._df,
+            self._declared,
+            write,
+            checkpoint,
+            chosen,
+            trigger,
+            attributes,
+            start,
+            seed,
+            listener,
+        )
 
     def explain(self, policy: str | Policy | None = None) -> str:
         """The operators, guards, policy and order; of the last run, with the figures behind it.

@@ -37,18 +37,18 @@ PREDICATES = (
     NativePredicate(
         "json",
         "get_json_object(doc, '$.user.plan') = 'free'",
-        "doc ->> '$.user.plan' = 'free'",
+        "json_extract_string(doc, '$.user.plan') = 'free'",
         "IF(holds, 'free', 'paid')",
         "plan",
     ),
     NativePredicate(
         "day",
-        "date_format(at, 'EEEE') = 'Monday'",
-        "dayname(at) = 'Monday'",
-        # Some week, some day of it (the first is a Monday), some second.
-        "timestamp_seconds(1704067200 + 604800 * pmod(xxhash64(id, 'week'), 50) + 86400 * "
-        "IF(holds, 0, 1 + pmod(xxhash64(id, 'day'), 6)) + pmod(xxhash64(id, 'second'), 80000))",
-        "at",
+        "date_format(seen, 'EEEE') = 'Monday'",
+        "dayname(seen) = 'Monday'",
+        # Some week, some day of it; the first is a Monday.
+        "date_add(date'2024-01-01', int(7 * pmod(xxhash64(id, 'week'), 500) + "
+        "IF(holds, 0, 1 + pmod(xxhash64(id, 'day'), 6))))",
+        "seen",
     ),
     NativePredicate(
         "near",
@@ -133,7 +133,7 @@ def records(
             F.substring(noise, 5, 12),
             "plan",
         ).alias("doc"),
-        "at",
+        "seen",
         "token",
         F.format_string("/a/%s/b/%s/%s/x", F.substring(noise, 9, 6), F.lit("c"), "leaf").alias(
             "path"

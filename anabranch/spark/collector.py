@@ -2,8 +2,8 @@
 
 import json
 import threading
-from collections.abc import Collection, Iterable
-from typing import Any, ClassVar
+from collections.abc import Collection
+from typing import Any, ClassVar, Protocol
 from weakref import WeakValueDictionary
 
 from py4j.protocol import Py4JJavaError
@@ -26,6 +26,13 @@ DELIVERY_SECONDS = 30
 MAX_TASKS = 4096
 
 
+class Observer(Protocol):
+    """Whom observed metrics are delivered to."""
+
+    def deliver(self, row: Any) -> None:
+        """Take in what one action or micro-batch observed."""
+
+
 class Collector:
     """All ledgers of one run, each task's counted once.
 
@@ -41,9 +48,9 @@ class Collector:
         self._folded_stage = -1
         self.deliveries = 0
 
-    def deliver(self, letters: Iterable[bytes]) -> None:
-        """Take in the letters of one action or micro-batch."""
-        parsed = [json.loads(letter) for letter in letters]
+    def deliver(self, row: Any) -> None:
+        """Take in what one action or micro-batch observed: the letters of the workers."""
+        parsed = [json.loads(bytes(letter)) for letter in row[0]]
         with self._lock:
             self.deliveries += 1
             for letter in parsed:
@@ -102,7 +109,7 @@ class Postman:
     _of: ClassVar[dict[str, "Postman"]] = {}
 
     def __init__(self, session: SparkSession) -> None:
-        self._collectors: WeakValueDictionary[str, Collector] = WeakValueDictionary()
+        self._collectors: WeakValueDictionary[str, Observer] = WeakValueDictionary()
         self._context = session.sparkContext
         ensure_callback_server_started(self._context._gateway)  # type: ignore[no-untyped-call]
         session._jsparkSession.listenerManager().register(_Actions(self, session))
@@ -116,13 +123,13 @@ class Postman:
             cls._of[key] = cls(session)
         return cls._of[key]
 
-    def subscribe(self, run: str, collector: Collector) -> None:
+    def subscribe(self, run: str, collector: Observer) -> None:
         self._collectors[run] = collector
 
-    def deliver(self, run: str, letters: Iterable[bytes]) -> None:
+    def deliver(self, run: str, row: Any) -> None:
         collector = self._collectors.get(run)
         if collector is not None:
-            collector.deliver(letters)
+            collector.deliver(row)
 
     def wait(self) -> bool:
         """Until Spark has delivered what finished so far; False if it takes too long."""
@@ -153,7 +160,7 @@ class _Actions:
             if metric._1() in self._postman._collectors:
                 pickled = self._utils.toPyRow(metric._2())
                 row = CPickleSerializer().loads(pickled)  # type: ignore[no-untyped-call]
-                self._postman.deliver(metric._1(), map(bytes, row[0]))
+                self._postman.deliver(metric._1(), row)
 
     def onFailure(self, name: str, execution: Any, error: Any) -> None:
         """A failed action has no metrics to deliver."""
@@ -171,7 +178,7 @@ class _Streams(StreamingQueryListener):
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
         for run, row in event.progress.observedMetrics.items():
-            self._postman.deliver(run, map(bytes, row[0]))
+            self._postman.deliver(run, row)
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:
         """Nothing flows."""

@@ -49,8 +49,8 @@ def part(sample: DataFrame, predicates: Sequence[Column], rows: int, limit: floa
     taken, spent = min(FIRST_ROWS, rows), 0.0
     while True:
         some = sample if taken >= rows else sample.filter(F.col(LOT) < taken / rows)
-        stamps = _stamped(some, predicates, {}).toArrow().column("stamps").combine_chunks()
-        seconds = _seconds(stamps, len(predicates))
+        told = _stamped(some, predicates, {}).toArrow().column("stamps").combine_chunks()
+        seconds = _seconds(told, len(predicates))
         spent += float(seconds.sum())
         # What is usual: first calls load and set up what later ones find ready.
         row = float(np.median(seconds, axis=0).sum()) if len(seconds) else 0.0
@@ -70,13 +70,13 @@ def timed(
     # The last one is there to tell what reading the clock takes.
     selected = _stamped(sample, [*predicates, F.lit(True)], columns)
     first = selected.toArrow()
-    stamps = first.column("stamps").combine_chunks()
-    passed = np.column_stack([_numbers(stamps.field(f"b{i}"), False) for i in range(count)])
+    read = first.column("stamps").combine_chunks()
+    passed = np.column_stack([_numbers(read.field(f"b{i}"), False) for i in range(count)])
     told = {name: _numbers(first.column(f"c{i}"), NULL) for i, name in enumerate(columns)}
-    least, calm = _seconds(stamps, count + 1), 0
+    least, calm = _seconds(read, count + 1), 0
     for _ in range(MOST_PASSES):
-        stamps = selected.select("stamps").toArrow().column("stamps").combine_chunks()
-        again = np.minimum(least, _seconds(stamps, count + 1))
+        read = selected.select("stamps").toArrow().column("stamps").combine_chunks()
+        again = np.minimum(least, _seconds(read, count + 1))
         calm = calm + 1 if again.sum() > (1 - STEADY) * least.sum() else 0
         least = again
         if calm >= LAST_PASSES or time.monotonic() > deadline:
@@ -89,13 +89,18 @@ def _stamped(
     sample: DataFrame, predicates: Sequence[Column], columns: Mapping[str, Column]
 ) -> DataFrame:
     """Predicates with the clock read between them; a struct's fields are evaluated in order."""
+    others = [column.alias(f"c{i}") for i, column in enumerate(columns.values())]
+    return sample.select(*others, F.struct(*stamps(predicates)).alias("stamps"))
+
+
+def stamps(predicates: Sequence[Column]) -> list[Column]:
+    """Fields t0, b0, t1, b1, ...: the clock in nanoseconds, and the predicates' answers."""
     clock = F.expr("cast(reflect('java.lang.System', 'nanoTime') as bigint)")
     fields = [clock.alias("t0")]
     for i, predicate in enumerate(predicates):
         # In a conditional, so that what predicates share is not evaluated before them.
         fields += [F.when(clock > 0, predicate).alias(f"b{i}"), clock.alias(f"t{i + 1}")]
-    others = [column.alias(f"c{i}") for i, column in enumerate(columns.values())]
-    return sample.select(*others, F.struct(*fields).alias("stamps"))
+    return fields
 
 
 def _seconds(stamps: pa.StructArray, count: int) -> Floats:

@@ -83,11 +83,11 @@ def test_a_retried_task_is_counted_once():
         return json.dumps({**head, **rest}).encode()
 
     collector = Collector(1)
-    collector.deliver([letter(0, 1, 5), letter(0, 2, 5)])
-    collector.deliver([letter(1, 1, 7)])
-    collector.deliver([letter(0, 1, 5)])
+    collector.deliver([[letter(0, 1, 5), letter(0, 2, 5)]])
+    collector.deliver([[letter(1, 1, 7)]])
+    collector.deliver([[letter(0, 1, 5)]])
     assert collector.log().total.rows_in == 7
-    collector.deliver([letter(1, 1, 2, call="d")])  # a coalesced partition in the same task
+    collector.deliver([[letter(1, 1, 2, call="d")]])  # a coalesced partition in the same task
     assert collector.log().total.rows_in == 9
 
 
@@ -109,8 +109,8 @@ def test_the_collectors_memory_is_bounded(monkeypatch):
         return json.dumps({**head, **rest}).encode()
 
     for stage in range(100):
-        collector.deliver([letter(stage)])
-    collector.deliver([letter(0)])  # a cached plan reports again
+        collector.deliver([[letter(stage)]])
+    collector.deliver([[letter(0)]])  # a cached plan reports again
     assert len(collector._tasks) <= 10
     assert collector.log().total.rows_in == 500
     assert len(collector.log().rows) == 20

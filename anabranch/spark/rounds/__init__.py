@@ -1,0 +1,1 @@
+"""Rounds: a stream in micro-batches, with one brain on the driver."""

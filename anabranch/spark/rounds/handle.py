@@ -1,0 +1,196 @@
+"""A stream that runs in rounds: how it is started, asked and stopped."""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+from anabranch.kernel.rounds import RoundBrain
+from anabranch.model import InputError, Mesh, PlanError
+from anabranch.policies import Policy
+from anabranch.report import Report
+from anabranch.spark.predicates import Conversion
+from anabranch.spark.rounds.runner import Round, Runner, Write
+from anabranch.spark.rounds.store import Store
+from anabranch.spark.run import prepare
+from anabranch.spark.stages import Declared, compile_stages, split
+from anabranch.spark.staging import unlooked
+
+# Rounds that the history has, the newest.
+MOST_ROUNDS = 10_000
+SCHEMA = (
+    "round long, plan string, rows long, rows_out long, evaluations long, seconds double, "
+    "switched boolean, drift string"
+)
+Listener = Callable[[dict[str, Any]], Any]
+
+
+class Rounds:
+    """A running stream; every micro-batch is a round under one plan for all workers."""
+
+    def __init__(
+        self,
+        source: DataFrame,
+        declared: Sequence[Declared],
+        write: Write,
+        checkpoint: str,
+        policy: Policy,
+        trigger: str | Mapping[str, Any] | None = None,
+        attributes: Sequence[str] | None = None,
+        start: Mesh | None = None,
+        seed: int = 0,
+        listener: Listener | None = None,
+    ) -> None:
+        _check(source, write, checkpoint)
+        self._session = source.sparkSession
+        self.policy = policy
+        self._whole = split(declared).whole
+        self._listener = listener
+        self._lock = threading.Lock()
+        self._history: list[Round] = []
+        self._error: BaseException | None = None
+        self._resumed = False
+        self._store = Store(self._session, checkpoint)
+        self._check_state(self._store.load())
+        self._runner = _runner(source, declared, write, policy, attributes, start, seed)
+        stream: Any = source.writeStream.foreachBatch(self._round)
+        stream = stream.option("checkpointLocation", checkpoint)
+        if trigger is not None:
+            stream = stream.trigger(**_trigger(trigger))
+        self.query = stream.start()
+
+    def _round(self, batch: DataFrame, number: int) -> None:
+        try:
+            self._resume(number)
+            done = self._runner.run(batch, number)
+            with self._lock:
+                self._history = [*self._history, done][-MOST_ROUNDS:]
+            self._store.save(number, self._state())
+            if self._listener is not None:
+                self._listener(done.to_dict())
+        except BaseException as error:
+            self._error = error
+            raise
+
+    def _resume(self, number: int) -> None:
+        """Before the first round: go on with what was known before it."""
+        if self._resumed:
+            return
+        self._resumed = True
+        state = self._store.load(before=number)
+        if state is None:
+            return
+        try:
+            self._runner.native.restore(state["native"])
+            self._runner.fused.restore(state["fused"])
+            self._runner.rows = int(state["rows"])
+            self._history = [Round(**row) for row in state["history"]]
+        except (KeyError, TypeError, ValueError) as error:
+            raise PlanError(f"damaged state of round {state.get('round')}: {error}") from error
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "operators": [operator.identity() for operator in self._whole.operators],
+            "rows": self._runner.rows,
+            "native": self._runner.native.to_dict(),
+            "fused": self._runner.fused.to_dict(),
+            "history": [done.to_dict() for done in self._history],
+        }
+
+    def _check_state(self, state: Mapping[str, Any] | None) -> None:
+        if state is None:
+            return
+        mine = {o["name"]: o for o in (op.identity() for op in self._whole.operators)}
+        theirs = {o["name"]: o for o in state.get("operators", ())}
+        if mine != theirs:
+            lines = [f'"{name}" is only in the checkpoint' for name in theirs if name not in mine]
+            lines += [f'"{name}" is only in the query' for name in mine if name not in theirs]
+            lines += [
+                f'"{name}" has changed'
+                for name in mine
+                if name in theirs and mine[name] != theirs[name]
+            ]
+            raise PlanError("this checkpoint belongs to another query: " + "; ".join(lines))
+
+    def report(self) -> Report:
+        """What happened so far in this process, over all rounds."""
+        total = self._runner.total
+        scope = f"{total.deliveries} round{'' if total.deliveries == 1 else 's'}"
+        return Report.of(self._runner.fused.query, total.log(), scope, self.policy.name)
+
+    def plan(self) -> Mesh:
+        """The plan of the next round."""
+        return self._runner.plan()
+
+    def history(self) -> DataFrame:
+        """A row per round: plan, rows, evaluations by Python, seconds, switched, drift."""
+        with self._lock:
+            rows = [tuple(done.to_dict().values()) for done in self._history]
+        return self._session.createDataFrame(rows, SCHEMA)
+
+    def stop(self) -> None:
+        """End the stream; the checkpoint has all that it knows."""
+        self.query.stop()
+
+    def await_termination(self, timeout: float | None = None) -> bool:
+        """Wait for the end; an exception of `write`, or of a predicate, is raised here."""
+        try:
+            if timeout is None:
+                self.query.awaitTermination()
+                return True
+            return bool(self.query.awaitTermination(timeout))
+        except StreamingQueryException as error:
+            if self._error is not None:
+                raise self._error from error
+            raise
+
+
+def _runner(
+    source: DataFrame,
+    declared: Sequence[Declared],
+    write: Write,
+    policy: Policy,
+    attributes: Sequence[str] | None,
+    start: Mesh | None,
+    seed: int,
+) -> Runner:
+    stages = split(declared)
+    staged = unlooked(source, stages, policy, attributes)
+    told = start.before if start and stages.fused else start
+    native = RoundBrain(staged.before.query, staged.before.policy, told, seed)
+    prepared = prepare(source, stages, policy, start if stages.fused else None, attributes)
+    fused = RoundBrain(prepared.query, prepared.policy, start if stages.fused else None, seed)
+    conversion = Conversion.of(source.sparkSession.conf.get)
+    compiled = compile_stages(stages, conversion, prepared.attributes, prepared.words)
+    return Runner(staged, prepared, compiled, native, fused, write, seed)
+
+
+def _check(source: DataFrame, write: Write, checkpoint: str) -> None:
+    if not isinstance(source, ClassicDataFrame):
+        raise InputError(
+            "rounds need a classic Spark session: Spark Connect runs foreachBatch on its server; "
+            "use run() there"
+        )
+    if not source.isStreaming:
+        raise InputError("stream() takes a streaming DataFrame; use run() for a batch")
+    if not callable(write):
+        raise InputError(f"write is a function write(df, round_id), got {write!r}")
+    if not isinstance(checkpoint, str) or not checkpoint:
+        raise InputError(f"checkpoint is the path of a folder, got {checkpoint!r}")
+
+
+def _trigger(trigger: str | Mapping[str, Any]) -> dict[str, Any]:
+    """As of Spark's own `trigger`: a text is an interval, or "available now"."""
+    if isinstance(trigger, str):
+        if trigger.lower() in ("available now", "availablenow"):
+            return {"availableNow": True}
+        return {"processingTime": trigger}
+    if isinstance(trigger, Mapping):
+        return dict(trigger)
+    raise InputError(
+        'trigger is an interval such as "10 seconds", "available now", or a mapping such as '
+        f'{{"processingTime": "10 seconds"}}, got {trigger!r}'
+    )

@@ -1,0 +1,155 @@
+"""One round: the current plan over a micro-batch, what it tells, and the plan for the next."""
+
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from anabranch.kernel.rounds import Decision, RoundBrain
+from anabranch.model import Mesh
+from anabranch.policies import Opinion
+from anabranch.policies.follow import Follow
+from anabranch.policies.query_mesh.agree import merged
+from anabranch.report import Report, WorkerLog
+from anabranch.spark.collector import Collector, Observer, Postman
+from anabranch.spark.inflow import attach
+from anabranch.spark.native_stage import filtered
+from anabranch.spark.rounds.observed import Observed, observed
+from anabranch.spark.run import Prepared, joined
+from anabranch.spark.stages import Compiled
+from anabranch.spark.staging import Staged
+from anabranch.spark.worker import Fused
+from anabranch.stats import Reservoir
+
+Write = Callable[[DataFrame, int], Any]
+
+# Rows of a round that are sampled, as a share of them, in calm and as long as little is known.
+CALM, CURIOUS = 0.002, 0.02
+# At least so many rows are aimed at, if the round before tells how many there may be.
+LEAST_ROWS = 100
+
+
+@dataclass(frozen=True)
+class Round:
+    """What happened in a round, as a row of the history."""
+
+    round: int
+    plan: str
+    rows: int
+    rows_out: int
+    evaluations: int
+    seconds: float
+    switched: bool
+    drift: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Tee:
+    """Delivers to several."""
+
+    observers: tuple[Observer, ...]
+
+    def deliver(self, row: Any) -> None:
+        for observer in self.observers:
+            observer.deliver(row)
+
+
+@dataclass
+class Runner:
+    """Runs rounds, one after the other."""
+
+    staged: Staged
+    prepared: Prepared
+    compiled: Compiled
+    native: RoundBrain
+    fused: RoundBrain
+    write: Write
+    seed: int
+    total: Collector = field(init=False)  # of all rounds
+    rows: int = 0  # of the last round
+
+    def __post_init__(self) -> None:
+        self.total = Collector(len(self.fused.query))
+
+    def run(self, batch: DataFrame, number: int) -> Round:
+        """Let the user write the rows of a micro-batch that pass, and learn from what that told."""
+        begin = time.monotonic()
+        name = f"anabranch-round-{uuid.uuid4().hex}"
+        postman = Postman.of(batch.sparkSession)
+        natives, workers = Observed(self.staged.before), Collector(len(self.fused.query))
+        plan = self.plan()
+        below = filtered(batch, self.staged.stages.first)
+        if len(self.staged.before.query) > 1:
+            postman.subscribe(f"{name}-native", natives)
+            rate = self._rate(self.native)
+            below = observed(below, self.staged.before, rate, self.seed + number, f"{name}-native")
+        below = self.staged.before.applied(below, self.native.mesh)
+        if self.staged.stages.fused:
+            both = Tee((workers, self.total))
+            postman.subscribe(name, both)
+            below = attach(below, self._fused(name, number), self.compiled.inputs)
+        self.write(joined(self.staged.behind(below), self.compiled), number)
+        postman.wait()
+        return self._learned(number, plan, natives, workers.log(), begin)
+
+    def plan(self) -> Mesh:
+        """The plan of the next round."""
+        staged = replace(self.staged, plans=(self._native_plan(), self.staged.plans[1]))
+        return staged.plan(self.fused.mesh)
+
+    def _native_plan(self) -> Any:
+        return replace(self.staged.plans[0], mesh=self.native.mesh)
+
+    def _fused(self, name: str, number: int) -> Fused:
+        policy = Follow(rate=self._rate(self.fused), seed=self.seed + number)
+        return Fused(
+            name,
+            self.fused.query,
+            self.compiled.predicates,
+            policy,
+            self.fused.mesh,
+            self.seed + number,
+            self.compiled.attributes,
+            self.compiled.words,
+        )
+
+    def _rate(self, brain: RoundBrain) -> float:
+        least = CURIOUS if brain.curious else CALM
+        return min(1.0, max(least, LEAST_ROWS / max(self.rows, 1)))
+
+    def _learned(
+        self, number: int, plan: Mesh, natives: Observed, log: WorkerLog, begin: float
+    ) -> Round:
+        decisions = [Decision(plan)]
+        if len(natives.sample):
+            decisions.append(self.native.observe(natives.sample))
+        if self.staged.stages.fused:
+            decisions.append(self.fused.observe(self._sample(log)))
+        report = Report.of(self.fused.query, log, "", self.prepared.policy.name)
+        self.rows = natives.rows or report.rows_in
+        return Round(
+            number,
+            str(plan),
+            self.rows,
+            report.rows_out,
+            sum(report.evaluations.values()),
+            time.monotonic() - begin,
+            any(decision.switched for decision in decisions),
+            "; ".join(decision.drift for decision in decisions if decision.drift),
+        )
+
+    def _sample(self, log: WorkerLog) -> Reservoir:
+        """Of all workers in this round."""
+        query = self.fused.query
+        told = [
+            Opinion(rows, self.fused.mesh, evidence)
+            for rows, _, evidence in log.opinions()
+            if evidence
+        ]
+        return merged(query, told, self.seed) if told else Reservoir(0, len(query))
