@@ -1,8 +1,9 @@
-"""The Catalyst host: a plan for native predicates as one boolean expression, without Python.
+"""The Catalyst host: a plan for native predicates as filters inside Spark, without Python.
 
-Every step is a conditional of its own. Spark hoists what all branches of a plain conjunction share
-(common-subexpression elimination), and evaluates it for all rows; what stands in a branch of a
-conditional it leaves there.
+One filter per position of the routes: the predicate that a row's route has there. Spark asks the
+filters of a plan one after the other, and reads a column when the first of them needs it. Where
+routes differ the predicates stand in the branches of a conditional: what branches of a plain
+conjunction share Spark would hoist (common-subexpression elimination), and evaluate for all rows.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,10 +20,27 @@ Conditions = Mapping[str, Column]  # a predicate's name -> its expression
 Numbers = Mapping[str, Column]  # an attribute's name -> the number that stands for its value
 
 
+def applied(df: DataFrame, mesh: Mesh, conditions: Conditions) -> DataFrame:
+    """The rows of `df` that pass all predicates, asked in the order of each row's route."""
+    for position in positions(mesh, conditions, df):
+        df = df.filter(position)
+    return df
+
+
 def conjunction(mesh: Mesh, conditions: Conditions, df: DataFrame) -> Column:
-    """Whether a row of `df` passes all predicates, asked in the order of the row's route."""
-    routes = [chain([conditions[name] for name in route.order]) for route in mesh.routes]
-    return by_route(mesh, df, routes)
+    """The same as one expression."""
+    return chain(positions(mesh, conditions, df))
+
+
+def positions(mesh: Mesh, conditions: Conditions, df: DataFrame) -> list[Column]:
+    """Of each position of the routes, the predicate that a row's own route has there."""
+    columns = []
+    for names in zip(*(route.order for route in mesh.routes), strict=True):
+        if len(set(names)) == 1:
+            columns.append(conditions[names[0]])
+        else:
+            columns.append(by_route(mesh, df, [conditions[name] for name in names]))
+    return columns
 
 
 def chain(conditions: Sequence[Column]) -> Column:
@@ -51,7 +69,7 @@ def _branch(node: Node, number: Numbers, columns: Sequence[Column]) -> Column:
     if isinstance(node, Leaf):
         return columns[node.route]
     yes, no = (_branch(way, number, columns) for way in (node.yes, node.no))
-    return F.when(_holds(node, number), yes).otherwise(no)
+    return yes if yes is no else F.when(_holds(node, number), yes).otherwise(no)
 
 
 def _holds(question: AtMost | OneOf, number: Numbers) -> Column:

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from anabranch.model import Mesh, Query
 from anabranch.policies import Fixed, Policy
 from anabranch.spark.attributes import choose, describe, encoder
-from anabranch.spark.catalyst import Conditions, conjunction
+from anabranch.spark.catalyst import Conditions, applied
 from anabranch.spark.look import Look
 from anabranch.spark.planning import Planned, planned
 from anabranch.spark.stages import Native, Planable
@@ -59,7 +59,7 @@ class Stage:
 
     def applied(self, df: DataFrame, mesh: Mesh) -> DataFrame:
         """The rows of `df` that pass all predicates."""
-        return df.filter(conjunction(mesh, self.conditions, df)) if len(self.query) else df
+        return applied(df, mesh, self.conditions)
 
 
 def filtered(df: DataFrame, natives: Iterable[Native]) -> DataFrame:

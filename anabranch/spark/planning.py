@@ -12,7 +12,7 @@ from anabranch.policies.query_mesh.from_sample import explained, fewer, mesh_fro
 from anabranch.policies.query_mesh.treed import treed
 from anabranch.spark.attributes import numbers, typed
 from anabranch.spark.bytecode import MOST_BYTES, largest_method
-from anabranch.spark.catalyst import Conditions, conjunction
+from anabranch.spark.catalyst import Conditions, applied, conjunction
 from anabranch.spark.look import COMPARING, Look
 from anabranch.spark.stopwatch import Floats, timed
 from anabranch.stats import Reservoir
@@ -78,7 +78,7 @@ def _small_enough(
 ) -> Mesh | None:
     """With as many routes as the JVM compiles: every route has all predicates' code once more."""
     while mesh is not None and mesh.classifier is not None:
-        code = largest_method(some.filter(conjunction(mesh, conditions, some)))
+        code = largest_method(applied(some, mesh, conditions))
         if code <= MOST_BYTES:
             return explained(mesh, sample)
         mesh = fewer(mesh, sample)

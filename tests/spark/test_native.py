@@ -93,7 +93,7 @@ def test_classes_get_routes_of_their_own_and_the_plan_is_kept(skewed, tmp_path):
 def test_whole_stage_codegen_is_still_there(skewed):
     run = query_of(skewed).run(policy="mesh", attributes=["kind"], sample=LOOK)
     executed = run.df._jdf.queryExecution().executedPlan().toString()
-    assert re.search(r"\*\(\d+\) Filter CASE WHEN", executed)
+    assert re.search(r"\*\(\d+\) Filter .*CASE WHEN", executed)
     assert "Python" not in executed
 
 
@@ -127,7 +127,7 @@ def test_what_a_source_can_skip_by_stays_an_ordinary_filter(spark, tmp_path):
     expected = df.filter("s rlike '7' and id < 50 and part % 2 = 1 and s rlike '1'")
     assert sorted(ids(run.df)) == sorted(ids(expected)) == [17]
     scan = scan_of(run.df)
-    assert "PushedFilters: [IsNotNull(id), LessThan(id,50)]" in scan.verboseString(1000)
+    assert re.search(r"PushedFilters: \[[^]]*LessThan\(id,50\)", scan.verboseString(1000))
     # Two of four folders, and of each file with ids below 50 only.
     assert scan.metrics().apply("numFiles").value() == 2 * 4
     assert scan.metrics().apply("numOutputRows").value() < 20_000 / 2

@@ -1,0 +1,147 @@
+"""Rounds: one plan for all workers, made between micro-batches, kept under the checkpoint."""
+
+import json
+
+import pytest
+
+import anabranch as ab
+
+FILES, ROWS = 8, 2_000
+SCHEMA = "id long, a int, b int, s string"
+
+
+@pytest.fixture
+def folder(spark, tmp_path):
+    """Files of which the first half is dropped mostly by a, the others by b."""
+    target = tmp_path / "in"
+    for i in range(FILES):
+        a, b = (2, 20) if i < FILES // 2 else (20, 2)
+        part = spark.range(i * ROWS, (i + 1) * ROWS).selectExpr(
+            "id", f"pmod(hash(id), {a}) AS a", f"pmod(hash(id + 7), {b}) AS b", "string(id) AS s"
+        )
+        part.coalesce(1).write.mode("append").parquet(str(target))
+    return target
+
+
+def stream_of(spark, folder):
+    reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", "1")
+    return reader.parquet(str(folder))
+
+
+def python_query(df):
+    query = ab.query(df).where(lambda b: b != 0, "b", name="b")
+    return query.where(lambda a: a != 0, "a", name="a")
+
+
+def expected(spark, folder):
+    kept = spark.read.parquet(str(folder)).filter("a <> 0 and b <> 0")
+    return sorted(row.id for row in kept.select("id").collect())
+
+
+class Sink:
+    """What is written, by round: a round that is given again takes the place of itself."""
+
+    def __init__(self, fails_at=None):
+        self.rounds, self.fails_at = {}, fails_at
+
+    def __call__(self, df, number):
+        if number == self.fails_at:
+            raise RuntimeError("no room")
+        self.rounds[number] = [row.id for row in df.select("id").collect()]
+
+    def ids(self):
+        return sorted(i for rows in self.rounds.values() for i in rows)
+
+
+def finished(query, sink, checkpoint, **options):
+    handle = query.stream(sink, checkpoint=str(checkpoint), trigger="available now", **options)
+    try:
+        handle.await_termination()
+    finally:
+        handle.stop()
+    return handle
+
+
+def test_the_plan_follows_and_the_history_tells(spark, folder, tmp_path):
+    sink, heard = Sink(), []
+    handle = finished(
+        python_query(stream_of(spark, folder)),
+        sink,
+        tmp_path / "checkpoint",
+        policy="agreedy",
+        listener=heard.append,
+    )
+    assert sink.ids() == expected(spark, folder)
+    history = handle.history().collect()
+    assert [row["round"] for row in history] == list(range(FILES)) == sorted(sink.rounds)
+    assert [row["rows"] for row in history] == [ROWS] * FILES
+    assert [dict(row.asDict()) for row in history] == heard
+    assert sum(row["evaluations"] for row in history) == sum(handle.report().evaluations.values())
+    assert "selectivity of" in history[FILES // 2]["drift"]
+    assert history[0]["plan"] == "1: b, a"
+    assert history[FILES // 2 - 1]["plan"] == "1: a, b"
+    assert handle.plan().routes[0].order == ("b", "a")
+    assert any(row["switched"] for row in history[FILES // 2 :])
+
+
+@pytest.mark.parametrize("python", [False, True])
+def test_native_predicates_in_rounds(spark, folder, tmp_path, python):
+    query = ab.query(stream_of(spark, folder))
+    query = query.where("a <> 0 and s RLIKE '.'", name="a").where("b * 2 <> 0", name="b")
+    if python:
+        query = query.where(lambda i: i % 3 != 0, "id", name="third")
+    sink = Sink()
+    handle = finished(query, sink, tmp_path / "checkpoint")
+    kept = expected(spark, folder)
+    assert sink.ids() == ([i for i in kept if i % 3 != 0] if python else kept)
+    assert [row["rows"] for row in handle.history().collect()] == [ROWS] * FILES
+    plan = handle.plan().before if python else handle.plan()
+    assert set(plan.query.names) == {"a", "b"}
+    assert plan.figures["a"]["cost"] > 0
+
+
+def test_a_write_that_raises_stops_the_stream_and_the_round_is_given_again(spark, folder, tmp_path):
+    checkpoint = tmp_path / "checkpoint"
+    failing = Sink(fails_at=3)
+    handle = python_query(stream_of(spark, folder)).stream(
+        failing, checkpoint=str(checkpoint), policy="agreedy", trigger="available now"
+    )
+    with pytest.raises(RuntimeError, match="no room"):
+        handle.await_termination()
+    assert sorted(failing.rounds) == [0, 1, 2]
+    plan = handle.plan()
+    known = Sink()
+    again = finished(python_query(stream_of(spark, folder)), known, checkpoint, policy="agreedy")
+    assert sorted(known.rounds) == list(range(3, FILES))
+    assert sorted([*failing.ids(), *known.ids()]) == expected(spark, folder)
+    history = again.history().collect()
+    assert [row["round"] for row in history] == list(range(FILES))
+    assert history[3]["plan"] == str(plan)  # it goes on with what it knew
+
+
+def test_a_checkpoint_of_another_query_is_refused(spark, folder, tmp_path):
+    checkpoint = tmp_path / "checkpoint"
+    finished(python_query(stream_of(spark, folder)), Sink(), checkpoint)
+    other = ab.query(stream_of(spark, folder)).where(lambda a: a != 0, "a", name="other")
+    with pytest.raises(ab.PlanError, match='another query: "b" is only in the checkpoint'):
+        other.stream(Sink(), checkpoint=str(checkpoint))
+    newest = max((checkpoint / "anabranch").glob("round-*.json"))
+    state = json.loads(newest.read_text())
+    assert state["format"] == "anabranch-rounds/1"
+    newest.write_text("{")
+    newest.with_name(f".{newest.name}.crc").unlink()
+    with pytest.raises(ab.PlanError, match="damaged state"):
+        python_query(stream_of(spark, folder)).stream(Sink(), checkpoint=str(checkpoint))
+
+
+def test_what_cannot_run_in_rounds_is_refused(spark, folder, tmp_path):
+    batch = python_query(spark.read.schema(SCHEMA).parquet(str(folder)))
+    with pytest.raises(ab.InputError, match=r"use run\(\) for a batch"):
+        batch.stream(Sink(), checkpoint=str(tmp_path / "c"))
+    stream = python_query(stream_of(spark, folder))
+    with pytest.raises(ab.InputError, match="write is a function"):
+        stream.stream("console", checkpoint=str(tmp_path / "c"))
+    with pytest.raises(ab.InputError, match="path of a folder"):
+        stream.stream(Sink(), checkpoint="")
+    with pytest.raises(ab.InputError, match="trigger is an interval"):
+        stream.stream(Sink(), checkpoint=str(tmp_path / "c"), trigger=5)
