@@ -116,20 +116,24 @@ def records(
         value = F.expr(predicate.field.replace("holds", "true"))
         df = df.withColumn(predicate.column, value)
     noise = F.sha2(F.col("id").cast("string"), 256)
+    trace = F.sha2(F.concat(F.col("id").cast("string"), F.lit("trace")), 256)
     names = F.lit(list(KINDS))
     return df.select(
         "id",
         names[F.col("kind_").cast("int")].alias("kind"),
         F.format_string(
-            "host=%s user=%s status=%s zone=%s ok",
+            "host=%s user=%s trace=%s session=%s status=%s zone=%s ok",
             noise,
             F.substring(noise, 1, 9),
+            trace,
+            F.reverse(noise),
             "status",
             "zone",
         ).alias("line"),
         F.format_string(
-            '{"id":"%s","user":{"name":"%s","plan":"%s"},"tags":["a","b"]}',
+            '{"id":"%s","trace":"%s","user":{"name":"%s","plan":"%s"},"tags":["a","b"]}',
             noise,
+            trace,
             F.substring(noise, 5, 12),
             "plan",
         ).alias("doc"),

@@ -4,8 +4,9 @@ Statistics come from the workers, or from Spark itself, once a round; the plan c
 rounds only.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -88,19 +89,48 @@ class RoundBrain:
         return self._seen < LEAST_ROWS
 
     def observe(self, sample: Reservoir) -> Decision:
-        """Take in the rows sampled in a round, and decide on the plan for the next."""
+        """Take in the rows sampled in a round, and decide on the plan for the next, at once."""
+        drift = self.take(sample)
+        if not self.is_due():
+            return Decision(self.mesh, drift=drift)
+        return replace(self.adopt(self.thought()()), drift=drift)
+
+    def take(self, sample: Reservoir) -> str:
+        """Take in the rows sampled in a round; what has drifted, if anything."""
         if not len(sample):
-            return Decision(self.mesh)
+            return ""
         drift = self._drift(sample)
         if drift:
             self.window = self._empty()
             self._seen, self._due = 0, LEAST_ROWS
         self._remember(sample)
         self._seen += len(sample)
-        if isinstance(self.policy, Fixed) or self._seen < self._due or len(self.query) < 2:
-            return Decision(self.mesh, drift=drift)
+        return drift
+
+    def is_due(self) -> bool:
+        """Whether there is enough new evidence to look for a plan."""
+        wanted = not isinstance(self.policy, Fixed) and len(self.query) > 1
+        return wanted and self._seen >= self._due
+
+    def thought(self) -> Callable[[], Mesh]:
+        """The search for a plan by what is known now; it may run while rounds go on."""
         self._due = max(self._due, int(GROWN * self._seen))
-        return self._decided(drift)
+        return partial(found, self.query, self.policy, self.window, self.seed)
+
+    def adopt(self, mesh: Mesh) -> Decision:
+        """A plan was found: it takes the place of the one in use if it is better by what is known.
+
+        The data may have changed while it was looked for.
+        """
+        costs = costs_of(self.window)
+        now, then = (row_costs(plan, self.window, costs) for plan in (self.mesh, mesh))
+        saved = now - then
+        doubt = DOUBT * float(saved.std()) / max(len(saved), 1) ** 0.5
+        before, after = float(now.mean()), float(then.mean())
+        if before - after <= max(doubt, LEAST_GAIN * before):
+            return Decision(self.mesh)
+        self.mesh = mesh
+        return Decision(mesh, True, "", before, after)
 
     def _remember(self, sample: Reservoir) -> None:
         """The newest rows are kept."""
@@ -129,29 +159,6 @@ class RoundBrain:
         old, new = (row_costs(self.mesh, rows, costs) for rows in (self.window, sample))
         return "cost of the plan" if _differ(old, new) else ""
 
-    def _decided(self, drift: str) -> Decision:
-        found = self._found()
-        costs = costs_of(self.window)
-        now, then = (row_costs(plan, self.window, costs) for plan in (self.mesh, found))
-        saved = now - then
-        doubt = DOUBT * float(saved.std()) / len(saved) ** 0.5
-        before, after = float(now.mean()), float(then.mean())
-        if before - after <= max(doubt, LEAST_GAIN * before):
-            return Decision(self.mesh, False, drift)
-        self.mesh = found
-        return Decision(found, True, drift, before, after)
-
-    def _found(self) -> Mesh:
-        if isinstance(self.policy, QueryMesh):
-            single = single_from(self.query, self.window)
-            mesh = mesh_from(self.query, self.window, self.seed)
-            if mesh is None:
-                return single
-            costs = costs_of(self.window)
-            cost = [float(row_costs(plan, self.window, costs).mean()) for plan in (single, mesh)]
-            return mesh if cost[1] < (1 - LEAST_GAIN) * cost[0] else single
-        return explained(rehearse(self.policy, self.query, self.window, self.seed), self.window)
-
     def to_dict(self) -> dict[str, Any]:
         """All that it knows, as plain data."""
         return {
@@ -169,6 +176,18 @@ class RoundBrain:
         window.update(told.values, told.bits, told.times)
         self.window = window
         self._seen, self._due = int(data["seen"]), int(data["due"])
+
+
+def found(query: Query, policy: Policy, window: Reservoir, seed: int) -> Mesh:
+    """The plan that a policy makes of a sample."""
+    if not isinstance(policy, QueryMesh):
+        return explained(rehearse(policy, query, window, seed), window)
+    single, mesh = single_from(query, window), mesh_from(query, window, seed)
+    if mesh is None:
+        return single
+    costs = costs_of(window)
+    alone, together = (float(row_costs(plan, window, costs).mean()) for plan in (single, mesh))
+    return mesh if together < (1 - LEAST_GAIN) * alone else single
 
 
 def _differ(old: Bits | Floats, new: Bits | Floats) -> bool:

@@ -25,6 +25,8 @@ class Follow(Steady):
         Share of the rows that are sampled.
     rows
         Rows of the sample that is told.
+    eager
+        So many rows are sampled first, whatever the rate.
     """
 
     name: ClassVar[str] = "follow"
@@ -32,6 +34,7 @@ class Follow(Steady):
     uses_attributes: ClassVar[bool] = True
     rate: float = 0.01
     rows: int = 500
+    eager: int = 0
     seed: int = 0
     _sample: Reservoir = field(init=False, repr=False, compare=False)
 
@@ -45,6 +48,8 @@ class Follow(Steady):
         self._costs = [OperatorCost() for _ in self.query.operators]
 
     def sampling(self) -> Sampling:
+        if self._sample.seen < self.eager:
+            return Sampling.everything(len(self.query), 1.0, self.eager)
         return Sampling.everything(len(self.query), self.rate, SLICE)
 
     def observe(self, feedback: Feedback) -> tuple[Event, ...]:

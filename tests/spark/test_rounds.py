@@ -5,9 +5,16 @@ import json
 import pytest
 
 import anabranch as ab
+from anabranch.spark.rounds import runner
 
 FILES, ROWS = 8, 2_000
 SCHEMA = "id long, a int, b int, s string"
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch):
+    """A round waits for the plan that the one before gave rise to: which has which is known."""
+    monkeypatch.setattr(runner, "PATIENCE", 1e6)
 
 
 @pytest.fixture
@@ -109,14 +116,13 @@ def test_a_write_that_raises_stops_the_stream_and_the_round_is_given_again(spark
     with pytest.raises(RuntimeError, match="no room"):
         handle.await_termination()
     assert sorted(failing.rounds) == [0, 1, 2]
-    plan = handle.plan()
     known = Sink()
     again = finished(python_query(stream_of(spark, folder)), known, checkpoint, policy="agreedy")
     assert sorted(known.rounds) == list(range(3, FILES))
     assert sorted([*failing.ids(), *known.ids()]) == expected(spark, folder)
     history = again.history().collect()
     assert [row["round"] for row in history] == list(range(FILES))
-    assert history[3]["plan"] == str(plan)  # it goes on with what it knew
+    assert history[2]["plan"] == history[3]["plan"] == "1: a, b"  # it goes on with what it knew
 
 
 def test_a_checkpoint_of_another_query_is_refused(spark, folder, tmp_path):

@@ -134,6 +134,7 @@ class Rounds:
     def stop(self) -> None:
         """End the stream; the checkpoint has all that it knows."""
         self.query.stop()
+        self._runner.close()
 
     def await_termination(self, timeout: float | None = None) -> bool:
         """Wait for the end; an exception of `write`, or of a predicate, is raised here."""

@@ -3,12 +3,13 @@
 import time
 import uuid
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from pyspark.sql import DataFrame
 
-from anabranch.kernel.rounds import Decision, RoundBrain
+from anabranch.kernel.rounds import RoundBrain
 from anabranch.model import Mesh
 from anabranch.policies import Opinion
 from anabranch.policies.follow import Follow
@@ -30,6 +31,8 @@ Write = Callable[[DataFrame, int], Any]
 CALM, CURIOUS = 0.002, 0.02
 # At least so many rows are aimed at, if the round before tells how many there may be.
 LEAST_ROWS = 100
+# A round waits for a plan that is looked for, for this share of what the last one took.
+PATIENCE = 0.02
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,29 @@ class Tee:
 
 
 @dataclass
+class Thinker:
+    """Looks for plans while rounds go on; at most one at a time."""
+
+    brain: RoundBrain
+    pool: ThreadPoolExecutor
+    pending: Future[Mesh] | None = None
+
+    def adopted(self, patience: float) -> bool:
+        """Before a round: is there a new plan for it, or will there be in so many seconds?"""
+        if self.pending is None or not wait([self.pending], patience).done:
+            return False
+        mesh, self.pending = self.pending.result(), None
+        return self.brain.adopt(mesh).switched
+
+    def take(self, sample: Reservoir) -> str:
+        """After a round: what has drifted; a search begins if there is evidence for one."""
+        drift = self.brain.take(sample)
+        if self.pending is None and self.brain.is_due():
+            self.pending = self.pool.submit(self.brain.thought())
+        return drift
+
+
+@dataclass
 class Runner:
     """Runs rounds, one after the other."""
 
@@ -73,9 +99,12 @@ class Runner:
     seed: int
     total: Collector = field(init=False)  # of all rounds
     rows: int = 0  # of the last round
+    seconds: float = 0.0  # that it took
 
     def __post_init__(self) -> None:
         self.total = Collector(len(self.fused.query))
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="anabranch-rounds")
+        self._thinkers = [Thinker(brain, self._pool) for brain in (self.native, self.fused)]
 
     def run(self, batch: DataFrame, number: int) -> Round:
         """Let the user write the rows of a micro-batch that pass, and learn from what that told."""
@@ -83,6 +112,7 @@ class Runner:
         name = f"anabranch-round-{uuid.uuid4().hex}"
         postman = Postman.of(batch.sparkSession)
         natives, workers = Observed(self.staged.before), Collector(len(self.fused.query))
+        switched = [thinker.adopted(PATIENCE * self.seconds) for thinker in self._thinkers]
         plan = self.plan()
         below = filtered(batch, self.staged.stages.first)
         if len(self.staged.before.query) > 1:
@@ -96,7 +126,7 @@ class Runner:
             below = attach(below, self._fused(name, number), self.compiled.inputs)
         self.write(joined(self.staged.behind(below), self.compiled), number)
         postman.wait()
-        return self._learned(number, plan, natives, workers.log(), begin)
+        return self._learned(number, plan, any(switched), natives, workers.log(), begin)
 
     def plan(self) -> Mesh:
         """The plan of the next round."""
@@ -107,7 +137,8 @@ class Runner:
         return replace(self.staged.plans[0], mesh=self.native.mesh)
 
     def _fused(self, name: str, number: int) -> Fused:
-        policy = Follow(rate=self._rate(self.fused), seed=self.seed + number)
+        eager = LEAST_ROWS if self.fused.curious else 0
+        policy = Follow(self._rate(self.fused), eager=eager, seed=self.seed + number)
         return Fused(
             name,
             self.fused.query,
@@ -121,28 +152,38 @@ class Runner:
 
     def _rate(self, brain: RoundBrain) -> float:
         least = CURIOUS if brain.curious else CALM
-        return min(1.0, max(least, LEAST_ROWS / max(self.rows, 1)))
+        return min(1.0, max(least, LEAST_ROWS / self.rows)) if self.rows else least
 
     def _learned(
-        self, number: int, plan: Mesh, natives: Observed, log: WorkerLog, begin: float
+        self,
+        number: int,
+        plan: Mesh,
+        switched: bool,
+        natives: Observed,
+        log: WorkerLog,
+        begin: float,
     ) -> Round:
-        decisions = [Decision(plan)]
-        if len(natives.sample):
-            decisions.append(self.native.observe(natives.sample))
-        if self.staged.stages.fused:
-            decisions.append(self.fused.observe(self._sample(log)))
+        samples = natives.sample, self._sample(log)
+        drifts = [
+            thinker.take(sample) for thinker, sample in zip(self._thinkers, samples, strict=True)
+        ]
         report = Report.of(self.fused.query, log, "", self.prepared.policy.name)
         self.rows = natives.rows or report.rows_in
+        self.seconds = time.monotonic() - begin
         return Round(
             number,
             str(plan),
             self.rows,
             report.rows_out,
             sum(report.evaluations.values()),
-            time.monotonic() - begin,
-            any(decision.switched for decision in decisions),
-            "; ".join(decision.drift for decision in decisions if decision.drift),
+            self.seconds,
+            switched,
+            "; ".join(filter(None, drifts)),
         )
+
+    def close(self) -> None:
+        """No more rounds."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _sample(self, log: WorkerLog) -> Reservoir:
         """Of all workers in this round."""

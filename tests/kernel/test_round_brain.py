@@ -1,0 +1,86 @@
+"""The brain of a stream in rounds: it follows drift, and goes on where it was."""
+
+import json
+
+import numpy as np
+import pytest
+
+from anabranch.kernel.rounds import RoundBrain
+from anabranch.model import Attribute, Operator, Query
+from anabranch.policies import AGreedy, Fixed
+from anabranch.policies.query_mesh import Auto
+from anabranch.stats import Reservoir
+
+QUERY = Query(tuple(map(Operator, "abc")), (Attribute("kind"), Attribute("noise")))
+
+
+def sampled(number, passes, rows=120):
+    """Rows of a round; passes[class] are the shares that each operator passes."""
+    random = np.random.default_rng(number)
+    kind = random.integers(0, len(passes), rows)
+    drops = random.random((rows, 3)) > np.array(passes)[kind]
+    sample = Reservoir(attributes=2, operators=3)
+    values = np.column_stack([kind.astype(float), random.random(rows)])
+    sample.update(values, drops, np.full((rows, 3), 2e-6))
+    return sample
+
+
+def test_a_hundred_rounds_with_two_drifts():
+    brain = RoundBrain(QUERY, AGreedy())
+    epochs = [[[0.9, 0.2, 0.8]], [[0.2, 0.9, 0.8]], [[0.9, 0.8, 0.1]]]
+    first, drifts, switches = [], [], []
+    for number in range(100):
+        decision = brain.observe(sampled(number, epochs[number // 34]))
+        first.append(decision.mesh.routes[0].order[0])
+        drifts += [number] if decision.drift else []
+        switches += [number] if decision.switched else []
+    assert [first[33], first[67], first[99]] == ["b", "a", "c"]
+    assert drifts == [34, 68]
+    assert all(any(d <= s <= d + 3 for s in switches) for d in (0, 34, 68))
+    assert len(switches) <= 6
+
+
+def test_classes_that_change_places_are_a_drift_though_all_rows_together_are_as_before():
+    brain = RoundBrain(QUERY, Auto())
+    classes = [[0.1, 0.9, 0.9], [0.9, 0.1, 0.9]]
+    for number in range(10):
+        decision = brain.observe(sampled(number, classes, 300))
+    assert len(decision.mesh.routes) == 2
+    drift = [brain.observe(sampled(100 + n, classes[::-1], 300)) for n in range(4)]
+    assert drift[0].drift == "cost of the plan"
+    by_kind = {rule.split(":")[0]: rule.split(": ")[1][0] for rule in drift[-1].mesh.rules()}
+    assert sorted(by_kind.values()) == ["a", "b"]
+    assert drift[-1].mesh.rules() != decision.mesh.rules()
+
+
+@pytest.mark.parametrize("policy", [AGreedy(), Auto()])
+def test_what_it_knows_survives_as_json(policy):
+    brain = RoundBrain(QUERY, policy)
+    for number in range(5):
+        brain.observe(sampled(number, [[0.9, 0.2, 0.8]]))
+    again = RoundBrain(QUERY, policy)
+    again.restore(json.loads(json.dumps(brain.to_dict())))
+    assert again.mesh == brain.mesh
+    assert again.to_dict() == brain.to_dict()
+    later = [b.observe(sampled(9, [[0.2, 0.9, 0.8]])).mesh.routes for b in (brain, again)]
+    assert later[0] == later[1]
+
+
+def test_a_fixed_order_stays():
+    brain = RoundBrain(QUERY, Fixed(order=["c", "b", "a"]))
+    for number in range(5):
+        decision = brain.observe(sampled(number, [[0.1, 0.9, 0.9]]))
+    assert decision.mesh.routes[0].order == ("c", "b", "a")
+    assert not decision.switched
+
+
+def test_a_plan_that_is_no_better_by_now_is_not_adopted():
+    brain = RoundBrain(QUERY, AGreedy())
+    for number in range(3):
+        brain.take(sampled(number, [[0.9, 0.2, 0.8]]))
+    thought = brain.thought()
+    brain.adopt(thought())
+    order = brain.mesh.routes[0].order
+    brain.take(sampled(50, [[0.2, 0.9, 0.8]], 600))  # the data changes while a search runs
+    assert not brain.adopt(thought()).switched
+    assert brain.mesh.routes[0].order == order
