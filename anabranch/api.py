@@ -150,7 +150,8 @@ class Query:
         given again, with the same number. What was learned is kept under `checkpoint`, a folder, so
         that a restart goes on with it. `trigger` is an interval such as "10 seconds", "available
         now", or a mapping of Spark's own `trigger` arguments. `listener` is called with each round
-        as a dict.
+        that Spark has committed: a dict as a row of `history()`, and Spark's own progress of it as
+        `spark`.
         """
         chosen = resolve(policy)
         return Rounds(

@@ -4,13 +4,15 @@ import random
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import permutations
 from pathlib import Path
 
 import duckdb
+import numpy as np
+from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -30,7 +32,8 @@ Rates = Sequence[Sequence[Sequence[float]]]
 Result = tuple[int, int]
 # Looked at to find the best and the worst order: enough that the JVM is warm.
 THOROUGH = ab.Sample(rows=20_000, seconds=20.0, least_megabytes=0)
-OURS, DUCKDB, WRITTEN, BEST, WORST = "auto", "DuckDB", "written", "best", "worst"
+OURS, ORACLE, DUCKDB = "auto", "told the classes", "DuckDB"
+WRITTEN, BEST, WORST = "written", "best", "worst"
 
 
 @dataclass
@@ -72,17 +75,55 @@ class _Race:
         assert row is not None
         return int(row[0]), int(row[1] or 0)
 
-    def extremes(self) -> tuple[list[int], list[int]]:
-        """The best and the worst order by the times of single rows."""
+    def looked(self) -> "_Looked":
+        """What the predicates make of a large sample, and what each row takes."""
         query = Query(tuple(Operator(predicate.name) for predicate in self.predicates))
         conditions = {predicate.name: F.expr(predicate.spark) for predicate in self.predicates}
         with looking(self.df, query, conditions, THOROUGH, 0) as look:
-            bits, seconds = ~look.timed.passed, look.timed.seconds
-        best, worst = (optimal_order(bits, sign * seconds, query) for sign in (1.0, -1.0))
+            kinds = look.some.select("kind").toArrow().column("kind").to_pylist()
+            return _Looked(query, ~look.timed.passed, look.timed.seconds, np.array(kinds))
+
+    def by_class(self, orders: Mapping[str, Sequence[int]]) -> DataFrame:
+        """As somebody would write it who was told the classes and their orders."""
+        df = self.df
+        for position in range(len(self.predicates)):
+            asked = {kind: self.predicates[order[position]] for kind, order in orders.items()}
+            *others, last = asked.items()
+            whole = F.expr(last[1].spark)
+            for kind, predicate in others:
+                whole = F.when(F.col("kind") == kind, F.expr(predicate.spark)).otherwise(whole)
+            same = len({predicate.name for predicate in asked.values()}) == 1
+            df = df.filter(F.expr(last[1].spark) if same else whole)
+        return df
+
+
+@dataclass(frozen=True)
+class _Looked:
+    """Sampled rows: which predicates drop them, the seconds of each, and their classes."""
+
+    query: Query
+    bits: NDArray[np.bool_]
+    seconds: NDArray[np.float64]
+    kinds: NDArray[np.str_]
+
+    def extremes(self) -> tuple[list[int], list[int]]:
+        """The best and the worst order for all rows."""
+        best, worst = (
+            optimal_order(self.bits, sign * self.seconds, self.query) for sign in (1.0, -1.0)
+        )
         return list(best), list(worst)
 
+    def by_class(self) -> dict[str, list[int]]:
+        """The best order of each class."""
+        orders = {}
+        for kind in np.unique(self.kinds):
+            rows = self.kinds == kind
+            order = optimal_order(self.bits[rows], self.seconds[rows], self.query)
+            orders[str(kind)] = list(order)
+        return orders
 
-def _orders(race: _Race) -> dict[str, list[int]]:
+
+def _orders(race: _Race, looked: _Looked) -> dict[str, list[int]]:
     """Static orders to run against: all of few predicates, else written, best and worst."""
     count = len(race.predicates)
     if count <= FEW:
@@ -90,7 +131,7 @@ def _orders(race: _Race) -> dict[str, list[int]]:
             "-".join(race.predicates[i].name for i in order): list(order)
             for order in permutations(range(count))
         }
-    best, worst = race.extremes()
+    best, worst = looked.extremes()
     return {WRITTEN: list(range(count)), BEST: best, WORST: worst}
 
 
@@ -122,12 +163,14 @@ def _figure(
         ).write.parquet(path)
         size.tick()
         race = _Race(spark, PREDICATES[:count], path)
-        orders = _orders(race)
+        looked = race.looked()
+        orders = _orders(race, looked)
         begin = time.perf_counter()
         run = race.query().run(sample=ab.Sample(least_megabytes=0))
         planning = time.perf_counter() - begin
         makers: dict[str, Callable[[], Result]] = {
             OURS: partial(race.spark_result, run.df),
+            ORACLE: partial(race.spark_result, race.by_class(looked.by_class())),
             DUCKDB: race.duckdb_result,
         }
         makers |= {name: partial(race.spark_result, race.static(o)) for name, o in orders.items()}
@@ -154,7 +197,7 @@ def _told(
         pairs = zip(seconds[than], seconds[OURS], strict=True)
         return statistics.median(other / mine for other, mine in pairs)
 
-    shown = [OURS, DUCKDB, *sorted(orders, key=medians.__getitem__)]
+    shown = [OURS, ORACLE, DUCKDB, *sorted(orders, key=medians.__getitem__)]
     rows = [
         (other, medians[other], faster(other), planning if other == OURS else 0.0)
         for other in shown

@@ -159,6 +159,10 @@ class RoundBrain:
         old, new = (row_costs(self.mesh, rows, costs) for rows in (self.window, sample))
         return "cost of the plan" if _differ(old, new) else ""
 
+    def told(self) -> Mesh:
+        """The plan, with what is known of operators and routes."""
+        return explained(self.mesh, self.window) if len(self.window) else self.mesh
+
     def to_dict(self) -> dict[str, Any]:
         """All that it knows, as plain data."""
         return {

@@ -82,6 +82,7 @@ def test_the_plan_follows_and_the_history_tells(spark, folder, tmp_path):
     history = handle.history().collect()
     assert [row["round"] for row in history] == list(range(FILES)) == sorted(sink.rounds)
     assert [row["rows"] for row in history] == [ROWS] * FILES
+    assert [told.pop("spark")["numInputRows"] for told in heard] == [ROWS] * FILES
     assert [dict(row.asDict()) for row in history] == heard
     assert sum(row["evaluations"] for row in history) == sum(handle.report().evaluations.values())
     assert "selectivity of" in history[FILES // 2]["drift"]
@@ -151,3 +152,14 @@ def test_what_cannot_run_in_rounds_is_refused(spark, folder, tmp_path):
         stream.stream(Sink(), checkpoint="")
     with pytest.raises(ab.InputError, match="trigger is an interval"):
         stream.stream(Sink(), checkpoint=str(tmp_path / "c"), trigger=5)
+
+
+def test_a_listener_that_raises_stops_the_stream(spark, folder, tmp_path):
+    def listener(told):
+        raise ValueError(f"round {told['round']}")
+
+    handle = python_query(stream_of(spark, folder)).stream(
+        Sink(), checkpoint=str(tmp_path / "c"), listener=listener
+    )
+    with pytest.raises(ValueError, match="round 0"):
+        handle.await_termination()

@@ -1,5 +1,6 @@
 """A stream that runs in rounds: how it is started, asked and stopped."""
 
+import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -7,11 +8,19 @@ from typing import Any
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+from pyspark.sql.streaming.listener import (
+    QueryIdleEvent,
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+)
 
 from anabranch.kernel.rounds import RoundBrain
 from anabranch.model import InputError, Mesh, PlanError
 from anabranch.policies import Policy
 from anabranch.report import Report
+from anabranch.spark.collector import Postman
 from anabranch.spark.predicates import Conversion
 from anabranch.spark.rounds.runner import Round, Runner, Write
 from anabranch.spark.rounds.store import Store
@@ -53,6 +62,7 @@ class Rounds:
         self._history: list[Round] = []
         self._error: BaseException | None = None
         self._resumed = False
+        self._untold: dict[int, Round] = {}
         self._store = Store(self._session, checkpoint)
         self._check_state(self._store.load())
         self._runner = _runner(source, declared, write, policy, attributes, start, seed)
@@ -60,7 +70,24 @@ class Rounds:
         stream = stream.option("checkpointLocation", checkpoint)
         if trigger is not None:
             stream = stream.trigger(**_trigger(trigger))
+        self._progress = _Progress(self._progressed)
+        if listener is not None:
+            self._session.streams.addListener(self._progress)
         self.query = stream.start()
+
+    def _progressed(self, told: Mapping[str, Any]) -> None:
+        """Spark tells of a round that is committed: so do we."""
+        if self._listener is None or told["id"] != str(self.query.id):
+            return
+        with self._lock:
+            done = self._untold.pop(int(told["batchId"]), None)
+        if done is not None:
+            try:
+                self._listener({**done.to_dict(), "spark": told})
+            except BaseException as error:
+                self._error = error
+                self.query.stop()
+                raise
 
     def _round(self, batch: DataFrame, number: int) -> None:
         try:
@@ -68,11 +95,10 @@ class Rounds:
             done = self._runner.run(batch, number)
             with self._lock:
                 self._history = [*self._history, done][-MOST_ROUNDS:]
+                self._untold[number] = done
             self._store.save(number, self._state())
-            if self._listener is not None:
-                self._listener(done.to_dict())
         except BaseException as error:
-            self._error = error
+            self._error = self._error or error  # what ends the stream may interrupt a round
             raise
 
     def _resume(self, number: int) -> None:
@@ -123,7 +149,7 @@ class Rounds:
 
     def plan(self) -> Mesh:
         """The plan of the next round."""
-        return self._runner.plan()
+        return self._runner.plan(told=True)
 
     def history(self) -> DataFrame:
         """A row per round: plan, rows, evaluations by Python, seconds, switched, drift."""
@@ -134,19 +160,49 @@ class Rounds:
     def stop(self) -> None:
         """End the stream; the checkpoint has all that it knows."""
         self.query.stop()
-        self._runner.close()
+        self._close()
 
     def await_termination(self, timeout: float | None = None) -> bool:
-        """Wait for the end; an exception of `write`, or of a predicate, is raised here."""
+        """Wait for the end; an exception of `write`, of `listener` or of a predicate is raised."""
         try:
-            if timeout is None:
-                self.query.awaitTermination()
-                return True
-            return bool(self.query.awaitTermination(timeout))
+            ended = self.query.awaitTermination(timeout)
         except StreamingQueryException as error:
+            self._close()
             if self._error is not None:
                 raise self._error from error
             raise
+        if ended is False:
+            return False
+        self._close()
+        if self._error is not None:
+            raise self._error
+        return True
+
+    def _close(self) -> None:
+        """All that Spark has to tell has been told; no thread is left."""
+        Postman.of(self._session).wait()
+        if self._listener is not None:
+            self._session.streams.removeListener(self._progress)
+        self._runner.close()
+
+
+class _Progress(StreamingQueryListener):
+    """Spark's own progress of all its streams."""
+
+    def __init__(self, told: Callable[[Mapping[str, Any]], None]) -> None:
+        self._told = told
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:
+        """Nothing has flowed yet."""
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:
+        self._told(json.loads(event.progress.json))
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:
+        """Nothing flows."""
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
+        """All progress has been reported before."""
 
 
 def _runner(

@@ -128,13 +128,13 @@ class Runner:
         postman.wait()
         return self._learned(number, plan, any(switched), natives, workers.log(), begin)
 
-    def plan(self) -> Mesh:
-        """The plan of the next round."""
-        staged = replace(self.staged, plans=(self._native_plan(), self.staged.plans[1]))
-        return staged.plan(self.fused.mesh)
-
-    def _native_plan(self) -> Any:
-        return replace(self.staged.plans[0], mesh=self.native.mesh)
+    def plan(self, told: bool = False) -> Mesh:
+        """The plan of the next round; if it is to be told, with what is known of operators."""
+        native, fused = (
+            brain.told() if told else brain.mesh for brain in (self.native, self.fused)
+        )
+        before = replace(self.staged.plans[0], mesh=native)
+        return replace(self.staged, plans=(before, self.staged.plans[1])).plan(fused)
 
     def _fused(self, name: str, number: int) -> Fused:
         eager = LEAST_ROWS if self.fused.curious else 0
