@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, ClassVar, Protocol
 from weakref import WeakValueDictionary
 
@@ -110,6 +110,8 @@ class Postman:
 
     def __init__(self, session: SparkSession) -> None:
         self._collectors: WeakValueDictionary[str, Observer] = WeakValueDictionary()
+        # Called with Spark's own progress of every micro-batch of the session.
+        self.listeners: list[Callable[[Mapping[str, Any]], None]] = []
         self._context = session.sparkContext
         ensure_callback_server_started(self._context._gateway)  # type: ignore[no-untyped-call]
         session._jsparkSession.listenerManager().register(_Actions(self, session))
@@ -179,6 +181,8 @@ class _Streams(StreamingQueryListener):
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
         for run, row in event.progress.observedMetrics.items():
             self._postman.deliver(run, row)
+        for listener in tuple(self._postman.listeners):
+            listener(json.loads(event.progress.json))
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:
         """Nothing flows."""

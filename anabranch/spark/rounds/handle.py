@@ -1,6 +1,5 @@
 """A stream that runs in rounds: how it is started, asked and stopped."""
 
-import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -8,13 +7,6 @@ from typing import Any
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
-from pyspark.sql.streaming.listener import (
-    QueryIdleEvent,
-    QueryProgressEvent,
-    QueryStartedEvent,
-    QueryTerminatedEvent,
-    StreamingQueryListener,
-)
 
 from anabranch.kernel.rounds import RoundBrain
 from anabranch.model import InputError, Mesh, PlanError
@@ -28,8 +20,8 @@ from anabranch.spark.run import prepare
 from anabranch.spark.stages import Declared, compile_stages, split
 from anabranch.spark.staging import unlooked
 
-# Rounds that the history has, the newest.
-MOST_ROUNDS = 10_000
+# Rounds that the history has, the newest: all of them are written with every round.
+MOST_ROUNDS = 1_000
 SCHEMA = (
     "round long, plan string, rows long, rows_out long, evaluations long, seconds double, "
     "switched boolean, drift string"
@@ -70,9 +62,9 @@ class Rounds:
         stream = stream.option("checkpointLocation", checkpoint)
         if trigger is not None:
             stream = stream.trigger(**_trigger(trigger))
-        self._progress = _Progress(self._progressed)
+        self._postman = Postman.of(self._session)
         if listener is not None:
-            self._session.streams.addListener(self._progress)
+            self._postman.listeners.append(self._progressed)
         self.query = stream.start()
 
     def _progressed(self, told: Mapping[str, Any]) -> None:
@@ -84,10 +76,9 @@ class Rounds:
         if done is not None:
             try:
                 self._listener({**done.to_dict(), "spark": told})
-            except BaseException as error:
-                self._error = error
+            except Exception as error:  # raised to the user by await_termination
+                self._error = self._error or error
                 self.query.stop()
-                raise
 
     def _round(self, batch: DataFrame, number: int) -> None:
         try:
@@ -144,7 +135,8 @@ class Rounds:
     def report(self) -> Report:
         """What happened so far in this process, over all rounds."""
         total = self._runner.total
-        scope = f"{total.deliveries} round{'' if total.deliveries == 1 else 's'}"
+        done = total.deliveries
+        scope = f"{done} action{'' if done == 1 else 's'} in rounds"
         return Report.of(self._runner.fused.query, total.log(), scope, self.policy.name)
 
     def plan(self) -> Mesh:
@@ -152,7 +144,7 @@ class Rounds:
         return self._runner.plan(told=True)
 
     def history(self) -> DataFrame:
-        """A row per round: plan, rows, evaluations by Python, seconds, switched, drift."""
+        """A row per round, the newest 1,000: plan, rows, evaluations by Python, seconds, drift."""
         with self._lock:
             rows = [tuple(done.to_dict().values()) for done in self._history]
         return self._session.createDataFrame(rows, SCHEMA)
@@ -180,29 +172,10 @@ class Rounds:
 
     def _close(self) -> None:
         """All that Spark has to tell has been told; no thread is left."""
-        Postman.of(self._session).wait()
-        if self._listener is not None:
-            self._session.streams.removeListener(self._progress)
+        self._postman.wait()
+        if self._progressed in self._postman.listeners:
+            self._postman.listeners.remove(self._progressed)
         self._runner.close()
-
-
-class _Progress(StreamingQueryListener):
-    """Spark's own progress of all its streams."""
-
-    def __init__(self, told: Callable[[Mapping[str, Any]], None]) -> None:
-        self._told = told
-
-    def onQueryStarted(self, event: QueryStartedEvent) -> None:
-        """Nothing has flowed yet."""
-
-    def onQueryProgress(self, event: QueryProgressEvent) -> None:
-        self._told(json.loads(event.progress.json))
-
-    def onQueryIdle(self, event: QueryIdleEvent) -> None:
-        """Nothing flows."""
-
-    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
-        """All progress has been reported before."""
 
 
 def _runner(
