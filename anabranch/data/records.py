@@ -52,10 +52,10 @@ PREDICATES = (
     ),
     NativePredicate(
         "near",
-        "levenshtein(token, 'abcdefghijklmnop') <= 8",
-        "levenshtein(token, 'abcdefghijklmnop') <= 8",
-        "concat(substr('abcdefghijklmnop', 1, IF(holds, 12, 4)), "
-        "substr(repeat(hex(pmod(id, 9999) + 4096), 3), 1, IF(holds, 4, 12)))",
+        "levenshtein(token, 'abcdefghijklmnopqrstuvwx') <= 12",
+        "levenshtein(token, 'abcdefghijklmnopqrstuvwx') <= 12",
+        "concat(substr('abcdefghijklmnopqrstuvwx', 1, IF(holds, 18, 6)), "
+        "substr(repeat(hex(pmod(id, 9999) + 4096), 5), 1, IF(holds, 6, 18)))",
         "token",
     ),
     NativePredicate(
@@ -86,49 +86,84 @@ PREDICATES = (
         "IF(holds, 'Safari', 'Chrome')",
         "browser",
     ),
+    NativePredicate(
+        "url",
+        "parse_url(url, 'QUERY', 'section') = 'garden'",
+        "regexp_extract(url, '[?&]section=([^&]*)', 1) = 'garden'",
+        "IF(holds, 'garden', 'indoor')",
+        "section",
+    ),
+    NativePredicate(
+        "stamp",
+        "hour(to_timestamp(stamp, 'dd/MMM/yyyy:HH:mm:ss')) < 12",
+        "hour(strptime(stamp, '%d/%b/%Y:%H:%M:%S')) < 12",
+        # Some day, in the morning or in the afternoon; by UTC, as a text that has no zone.
+        "concat(lpad(1 + pmod(xxhash64(id, 'date'), 28), 2, '0'), '/Mar/2024:', "
+        "lpad(pmod(xxhash64(id, 'hour'), 12) + IF(holds, 0, 12), 2, '0'), ':30:15')",
+        "stamp",
+    ),
+    NativePredicate(
+        "level",
+        "regexp_extract(lower(line), '(code|level)=([0-9]+) ', 2) < '400'",
+        "regexp_extract(lower(line), '(code|level)=([0-9]+) ', 2) < '400'",
+        "IF(holds, '200', '500')",
+        "code",
+    ),
+    NativePredicate(
+        "fields",
+        "regexp_extract_all(line, '=([a-z0-9]+)', 1)[7] = 'gold'",
+        "regexp_extract_all(line, '=([a-z0-9]+)', 1)[8] = 'gold'",
+        "IF(holds, 'gold', 'lead')",
+        "tier",
+    ),
 )
+BY_NAME = {predicate.name: predicate for predicate in PREDICATES}
 
 
 def records(
     spark: SparkSession,
     rows: int,
+    names: Sequence[str],
     rates: Sequence[Sequence[Sequence[float]]],
     common: float = 0.0,
     seed: int = 0,
 ) -> DataFrame:
     """Records by epoch, class and predicate: the share of rows that pass.
 
-    `rates[e][k][j]` is for predicate j on rows of class k in the part e of the rows. With the
-    chance `common` a row has one draw for all predicates: these are then correlated.
+    `rates[e][k][j]` is for the j-th predicate named, on rows of class k in the part e of the rows;
+    predicates that are not named hold for all rows. With the chance `common` a row has one draw for
+    all predicates: these are then correlated.
     """
     epochs, kinds = len(rates), len(rates[0])
     df = spark.range(rows).withColumn("kind_", F.pmod(F.xxhash64("id", F.lit(seed)), F.lit(kinds)))
     df = df.withColumn("epoch_", (F.col("id") * epochs / rows).cast("int"))
     shared = _draw("shared", seed) < common * STEPS
-    for j, predicate in enumerate(PREDICATES[: len(rates[0][0])]):
-        table = [[round(kind[j] * STEPS) for kind in epoch] for epoch in rates]
-        rate = F.lit([step for epoch in table for step in epoch])
-        limit = rate[(F.col("epoch_") * kinds + F.col("kind_")).cast("int")]
-        draw = F.when(shared, _draw("all", seed)).otherwise(_draw(predicate.name, seed))
-        df = df.withColumn("holds", draw < limit)
+    for predicate in PREDICATES:
+        holds = F.lit(True)
+        if predicate.name in names:
+            j = names.index(predicate.name)
+            rate = F.lit([round(kind[j] * STEPS) for epoch in rates for kind in epoch])
+            limit = rate[(F.col("epoch_") * kinds + F.col("kind_")).cast("int")]
+            draw = F.when(shared, _draw("all", seed)).otherwise(_draw(predicate.name, seed))
+            holds = draw < limit
+        df = df.withColumn("holds", holds)
         df = df.withColumn(predicate.column, F.expr(predicate.field)).drop("holds")
-    for predicate in PREDICATES[len(rates[0][0]) :]:
-        value = F.expr(predicate.field.replace("holds", "true"))
-        df = df.withColumn(predicate.column, value)
     noise = F.sha2(F.col("id").cast("string"), 256)
     trace = F.sha2(F.concat(F.col("id").cast("string"), F.lit("trace")), 256)
-    names = F.lit(list(KINDS))
+    words = F.lit(list(KINDS))
     return df.select(
         "id",
-        names[F.col("kind_").cast("int")].alias("kind"),
+        words[F.col("kind_").cast("int")].alias("kind"),
         F.format_string(
-            "host=%s user=%s trace=%s session=%s status=%s zone=%s ok",
+            "host=%s user=%s trace=%s session=%s status=%s zone=%s code=%s tier=%s ok",
             noise,
             F.substring(noise, 1, 9),
             trace,
             F.reverse(noise),
             "status",
             "zone",
+            "code",
+            "tier",
         ).alias("line"),
         F.format_string(
             '{"id":"%s","trace":"%s","user":{"name":"%s","plan":"%s"},"tags":["a","b"]}',
@@ -146,6 +181,13 @@ def records(
         F.format_string("Mozilla/5.0 (%s) %s/17.4", F.substring(noise, 1, 20), "browser").alias(
             "agent"
         ),
+        F.format_string(
+            "https://shop.example/%s?session=%s&section=%s&page=3",
+            F.substring(noise, 1, 14),
+            F.substring(noise, 20, 12),
+            "section",
+        ).alias("url"),
+        "stamp",
     )
 
 

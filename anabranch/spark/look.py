@@ -1,7 +1,7 @@
 """One bounded look at an input: what native predicates make of sampled rows, and what they take."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from anabranch.model import Query
+from anabranch.model import NULL, Query
 from anabranch.spark.attributes import numbers
 from anabranch.spark.catalyst import Conditions, chain
 from anabranch.spark.sampling import Sample, heads
-from anabranch.spark.stopwatch import Timed, lotted, part, timed
+from anabranch.spark.stopwatch import Floats, Timed, lotted, part, timed
 from anabranch.stats import Reservoir
 
-# Of the seconds, these shares go into warming up and into comparing plans.
-WARMING, COMPARING = 0.4, 0.3
+# Of the seconds, these shares go into first looks and into comparing plans.
+FIRST, COMPARING = 0.25, 0.25
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class Look:
     some: DataFrame
     query: Query
     timed: Timed
+    values: Mapping[str, Floats]  # of the attributes
     spec: Sample
     seed: int
     begun: float = field(default_factory=time.monotonic)
@@ -45,7 +46,7 @@ class Look:
         """The rows to learn from, for a query of some of the predicates."""
         rows = self.learned
         places = [self.query.index(name) for name in query.names]
-        values = [self.timed.columns[attribute.name] for attribute in query.attributes]
+        values = [self.values[attribute.name] for attribute in query.attributes]
         sample = Reservoir(len(values), len(query), max(int(rows.sum()), 1))
         stacked = np.column_stack(values) if values else np.zeros((self.rows, 0))
         # What interrupts a row in every pass is not the row's own.
@@ -66,15 +67,29 @@ def looking(
 ) -> Iterator[Look]:
     """The sample is cached meanwhile."""
     begun = time.monotonic()
-    whole = lotted(heads(source, spec.rows, seed), seed).persist()
+    # In one partition: the JVM's compilers need processors of their own, and there is one JVM to
+    # warm up.
+    whole = lotted(heads(source, spec.rows, seed).repartition(1), seed).persist()
     try:
         predicates = guarded(query, conditions)
-        some = part(whole, predicates, whole.count(), WARMING * spec.seconds)
-        known = numbers(some, [attribute.name for attribute in query.attributes])
-        looked = timed(some, predicates, known, (1 - WARMING - COMPARING) * spec.seconds)
-        yield Look(some, query, _without_guards(query, looked), spec, seed, begun)
+        some = part(whole, predicates, whole.count(), FIRST * spec.seconds)
+        looked = timed(some, predicates, (1 - FIRST - COMPARING) * spec.seconds)
+        values = _values(some, [attribute.name for attribute in query.attributes])
+        yield Look(some, query, _without_guards(query, looked), values, spec, seed, begun)
     finally:
         whole.unpersist()
+
+
+def _values(some: DataFrame, names: Sequence[str]) -> dict[str, Floats]:
+    """The numbers that stand for attributes' values."""
+    if not names:
+        return {}
+    columns = [column.alias(f"v{i}") for i, column in enumerate(numbers(some, names).values())]
+    told = some.select(*columns).toArrow()
+    return {
+        name: np.asarray(told.column(i).fill_null(NULL).to_numpy(), float)
+        for i, name in enumerate(names)
+    }
 
 
 def guarded(query: Query, conditions: Conditions) -> list[Column]:

@@ -67,7 +67,7 @@ def _found(look: Look, query: Query, conditions: Conditions, policy: Policy) -> 
     if mesh is None:
         return Planned(single, look.rows)
     both = [conjunction(plan, conditions, some) for plan in (single, mesh)]
-    compared = timed(some, both, {}, COMPARING * look.spec.seconds)
+    compared = timed(some, both, COMPARING * look.spec.seconds)
     alone, together = compared.seconds[~look.learned].T
     best = worded(mesh, some) if _is_better(alone, together) else single
     return Planned(best, look.rows, 0.0, float(alone.mean()), float(together.mean()))

@@ -29,13 +29,13 @@ class Sample:
     seconds
         Seconds that are spent on timing the predicates.
     least_megabytes
-        An input that is smaller, by Spark's own estimate, is not looked at: its predicates run as
-        written.
+        An input that has less for each core, by Spark's own estimate, is not looked at: its
+        predicates run as written.
     """
 
     rows: int = 8_000
-    seconds: float = 4.0
-    least_megabytes: float = 256.0
+    seconds: float = 8.0
+    least_megabytes: float = 512.0
 
     def __post_init__(self) -> None:
         if not isinstance(self.rows, int) or self.rows < LEAST_ROWS:
@@ -47,7 +47,8 @@ class Sample:
 
     def pays(self, source: DataFrame) -> bool:
         """Whether an input is large enough."""
-        return megabytes(source) >= self.least_megabytes
+        cores = source.sparkSession.sparkContext.defaultParallelism
+        return megabytes(source) >= cores * self.least_megabytes
 
 
 DEFAULT_SAMPLE = Sample()
@@ -61,7 +62,7 @@ def megabytes(source: DataFrame) -> float:
 
 
 def heads(source: DataFrame, rows: int, seed: int) -> DataFrame:
-    """Some rows of partitions all over the input, all columns, in few partitions.
+    """Some rows of partitions all over the input, all columns.
 
     Of each place the rows are among the first ones there: Spark reads little further.
     """
@@ -71,7 +72,7 @@ def heads(source: DataFrame, rows: int, seed: int) -> DataFrame:
     places = max(1, min(PLACES, int(parts), rows // LEAST_ROWS))
     each = -(-rows // places)
     read = _first_rows(source.coalesce(places), READ_FACTOR * each)
-    return read.sample(1 / READ_FACTOR, seed).coalesce(tasks_for(source, rows))
+    return read.sample(1 / READ_FACTOR, seed)
 
 
 def sample(source: DataFrame, inputs: list[Column], rows: int, seed: int) -> DataFrame:

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import functions as F
 
 import anabranch as ab
-from anabranch.data.records import PREDICATES, records
+from anabranch.data.records import BY_NAME, records
 from anabranch.model import AtMost, Leaf, Mesh, Operator, Query, Route, Tree
 from anabranch.spark import look, planning, stopwatch
 from anabranch.spark.native import looked_at
@@ -16,20 +16,14 @@ from anabranch.spark.native import looked_at
 NAMES = ["regex", "json", "masked", "path"]
 # Each class of rows has a predicate of its own that drops nearly all of them.
 RATES = [[[0.05, 0.9, 0.9, 0.9], [0.9, 0.05, 0.9, 0.9], [0.9, 0.9, 0.05, 0.9]]]
-CHOSEN = [p for p in PREDICATES if p.name in NAMES]
+CHOSEN = [BY_NAME[name] for name in NAMES]
 LOOK = ab.Sample(rows=2_000, seconds=1.0, least_megabytes=0)
 
 
 @pytest.fixture(scope="module")
 def skewed(spark, tmp_path_factory):
     path = str(tmp_path_factory.mktemp("records") / "skewed")
-    rates = [
-        [
-            [kind[NAMES.index(p.name)] if p.name in NAMES else 1.0 for p in PREDICATES[:6]]
-            for kind in RATES[0]
-        ]
-    ]
-    records(spark, 12_000, rates).write.parquet(path)
+    records(spark, 12_000, NAMES, RATES).write.parquet(path)
     return spark.read.parquet(path)
 
 
@@ -37,15 +31,17 @@ def skewed(spark, tmp_path_factory):
 def even_clock(monkeypatch):
     """Every predicate takes a microsecond, and a plan as many as it asks predicates."""
 
-    def timed(sample, predicates, columns, limit):
-        looked = stopwatch.timed(sample, predicates, columns, min(limit, 0.0))
-        if columns:
-            return replace(looked, seconds=np.full(looked.passed.shape, 1e-6))
-        # Compared are the best order for all, and the mesh.
+    def timed(sample, predicates, limit):
+        looked = stopwatch.timed(sample, predicates, min(limit, 0.0))
+        return replace(looked, seconds=np.full(looked.passed.shape, 1e-6))
+
+    def compared(sample, plans, limit):
+        """Of the best order for all, and the mesh."""
+        looked = stopwatch.timed(sample, plans, min(limit, 0.0))
         return replace(looked, seconds=np.tile([2e-6, 1e-6], (len(looked.passed), 1)))
 
-    for module in (look, planning):
-        monkeypatch.setattr(module, "timed", timed)
+    monkeypatch.setattr(look, "timed", timed)
+    monkeypatch.setattr(planning, "timed", compared)
 
 
 def query_of(df):
