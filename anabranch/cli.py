@@ -151,5 +151,16 @@ def native(figures: tuple[str, ...], rows: int, repeat: int, output: Path) -> No
     NATIVE.run(figures, Size(rows), repeat, output, _wide())
 
 
+@bench.command()
+@_figures("rounds")
+@click.option("--rows", default=2_400_000, show_default=True, type=click.IntRange(min=10_000))
+def rounds(figures: tuple[str, ...], rows: int, repeat: int, output: Path) -> None:
+    """Rounds: what they add to a micro-batch, drifts, and deaths of the process."""
+    from anabranch.bench.rounds import ROUNDS_BENCH
+    from anabranch.bench.size import Size
+
+    ROUNDS_BENCH.run(figures, Size(rows), repeat, output, _wide())
+
+
 if __name__ == "__main__":
     main()

@@ -8,12 +8,18 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from anabranch.spark.session import is_connect
+
 # Other operators of the same stage share the method.
 MOST_BYTES = 7_000
 
 
 def largest_method(df: DataFrame) -> int:
     """Bytes of the largest method of the whole-stage code of a plan; 0 if there is none."""
+    if is_connect(df):
+        from anabranch.spark import connect
+
+        return connect.largest_method(df)
     plan: Any = df
     stages = plan._jdf.queryExecution().debug().codegenToSeq()
     sizes = [stages.apply(i)._3().maxMethodCodeSize() for i in range(stages.size())]

@@ -1,5 +1,6 @@
 """Brings the workers' ledgers to the driver through `observe`, for every action and micro-batch."""
 
+import base64
 import json
 import threading
 from collections.abc import Callable, Collection, Mapping
@@ -9,7 +10,7 @@ from weakref import WeakValueDictionary
 from py4j.protocol import Py4JJavaError
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.serializers import CPickleSerializer
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.streaming.listener import (
     QueryIdleEvent,
     QueryProgressEvent,
@@ -19,6 +20,7 @@ from pyspark.sql.streaming.listener import (
 )
 
 from anabranch.report import WorkerLog
+from anabranch.spark.session import is_connect
 
 # How long a report waits for figures that Spark has not delivered yet.
 DELIVERY_SECONDS = 30
@@ -50,7 +52,7 @@ class Collector:
 
     def deliver(self, row: Any) -> None:
         """Take in what one action or micro-batch observed: the letters of the workers."""
-        parsed = [json.loads(bytes(letter)) for letter in row[0]]
+        parsed = [json.loads(letter_of(letter)) for letter in row[0]]
         with self._lock:
             self.deliveries += 1
             for letter in parsed:
@@ -89,6 +91,11 @@ class Collector:
             return any(not _whole(task["letters"].values()) for task in self._tasks.values())
 
 
+def letter_of(told: Any) -> bytes:
+    """As it comes with an action, or, by Spark Connect, as text with a stream's progress."""
+    return base64.b64decode(told) if isinstance(told, str) else bytes(told)
+
+
 def _whole(letters: Collection[dict[str, Any]]) -> bool:
     calls = {letter["call"] for letter in letters}
     return calls == {letter["call"] for letter in letters if letter["last"]}
@@ -112,14 +119,21 @@ class Postman:
         self._collectors: WeakValueDictionary[str, Observer] = WeakValueDictionary()
         # Called with Spark's own progress of every micro-batch of the session.
         self.listeners: list[Callable[[Mapping[str, Any]], None]] = []
+        self._listen(session)
+
+    def _listen(self, session: SparkSession) -> None:
         self._context = session.sparkContext
         ensure_callback_server_started(self._context._gateway)  # type: ignore[no-untyped-call]
         session._jsparkSession.listenerManager().register(_Actions(self, session))
-        session.streams.addListener(_Streams(self))
+        session.streams.addListener(Streams(self))
 
     @classmethod
     def of(cls, session: SparkSession) -> "Postman":
         """The postman of the session; several session objects may stand for one session."""
+        if is_connect(session):
+            from anabranch.spark.connect_post import ConnectPostman
+
+            return ConnectPostman.of_client(session)
         key = session._jsparkSession.sessionUUID()
         if key not in cls._of:
             cls._of[key] = cls(session)
@@ -127,6 +141,10 @@ class Postman:
 
     def subscribe(self, run: str, collector: Observer) -> None:
         self._collectors[run] = collector
+
+    def observed(self, df: DataFrame, run: str, *metrics: Column) -> DataFrame:
+        """`df`, whose metrics are delivered to the run."""
+        return df.observe(run, *metrics)
 
     def deliver(self, run: str, row: Any) -> None:
         collector = self._collectors.get(run)
@@ -171,7 +189,9 @@ class _Actions:
         implements: ClassVar = ["org.apache.spark.sql.util.QueryExecutionListener"]
 
 
-class _Streams(StreamingQueryListener):
+class Streams(StreamingQueryListener):
+    """Hears of every micro-batch of a session."""
+
     def __init__(self, postman: Postman) -> None:
         self._postman = postman
 

@@ -11,12 +11,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
-from pyspark import SparkContext
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import BinaryType, BooleanType, StructField, StructType
 
+from anabranch.spark.collector import Postman
+from anabranch.spark.session import is_connect
 from anabranch.spark.worker import Fused
 
 VERDICT = StructType([StructField("keep", BooleanType()), StructField("stats", BinaryType())])
@@ -28,22 +29,25 @@ def attach(df: DataFrame, fused: Fused, columns: Sequence[Column]) -> DataFrame:
     """`df` with only the rows that pass, and the ledgers observed under the run's name."""
     # An arrow_udf needs at least one column to know how many rows there are.
     inputs = list(columns) or [F.lit(True)]
-    with own_interpreter(df.sparkSession.sparkContext):
+    session = df.sparkSession
+    with own_interpreter(session):
         verdict = _udf(fused)(*inputs)
-    return (
-        df.withColumn(FIELD, verdict)
-        .observe(fused.run, F.collect_list(F.col(FIELD).getField("stats")).alias("stats"))
-        .filter(F.col(FIELD).getField("keep"))
-        .drop(FIELD)
-    )
+    ledgers = F.collect_list(F.col(FIELD).getField("stats")).alias("stats")
+    judged = Postman.of(session).observed(df.withColumn(FIELD, verdict), fused.run, ledgers)
+    return judged.filter(F.col(FIELD).getField("keep")).drop(FIELD)
 
 
 @contextmanager
-def own_interpreter(context: SparkContext) -> Iterator[None]:
+def own_interpreter(session: SparkSession) -> Iterator[None]:
     """In local mode the workers run the Python that runs now, unless the user named another.
 
-    Spark would take the first python3 on the PATH, which need not have this package.
+    Spark would take the first python3 on the PATH, which need not have this package. What a Connect
+    server runs is up to the server.
     """
+    if is_connect(session):
+        yield
+        return
+    context = session.sparkContext
     named = os.environ.get("PYSPARK_PYTHON") or context.getConf().get("spark.pyspark.python")
     master = context.master or ""
     local = master == "local" or master.startswith("local[")

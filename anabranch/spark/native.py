@@ -5,6 +5,8 @@ from typing import Any, Literal
 
 from pyspark.sql import Column, DataFrame
 
+from anabranch.spark.session import is_connect
+
 # free: runs in the order that a plan says. first: a source can skip files, row groups or partitions
 # by it, as long as it is an ordinary filter. pinned: must stay an ordinary filter. random: which
 # rows it passes depends on which rows it is asked for.
@@ -30,6 +32,10 @@ TAKEN_OUT = {"PythonUDF", "ListQuery", "Exists", "ScalarSubquery", "LateralSubqu
 
 def looked_at(df: DataFrame, condition: Column) -> tuple[Place, tuple[str, ...]]:
     """Where a predicate on `df`, which must resolve, may stand, and the columns that it reads."""
+    if is_connect(df):
+        from anabranch.spark import connect
+
+        return connect.looked_at(df, condition)
     filtered: Any = df.filter(condition)
     analysed = filtered._jdf.queryExecution().analyzed()
     expression = analysed.condition()

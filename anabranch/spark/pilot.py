@@ -17,6 +17,7 @@ from anabranch.report import Report, WorkerLog
 from anabranch.spark.collector import Collector, Postman
 from anabranch.spark.inflow import attach
 from anabranch.spark.sampling import sample, tasks_for
+from anabranch.spark.session import cores
 from anabranch.spark.stages import Compiled
 from anabranch.spark.worker import Fused
 
@@ -31,7 +32,7 @@ def learns_here(learn: str, policy: Policy, source: DataFrame) -> QueryMesh | No
     """The policy if it is to learn on the driver; what cannot be is refused."""
     able = isinstance(policy, QueryMesh)
     if learn == "auto":
-        many = source.sparkSession.sparkContext.defaultParallelism >= MANY_WORKERS
+        many = cores(source.sparkSession) >= MANY_WORKERS
         learn = "driver" if able and many and not source.isStreaming else "worker"
     if learn == "worker":
         return None

@@ -59,11 +59,11 @@ def _found(look: Look, query: Query, conditions: Conditions, policy: Policy) -> 
         return as_written(query)
     sample, some = look.reservoir(query), look.some
     if not isinstance(policy, QueryMesh):
-        told = _rehearsed(policy, query, sample, look.seed)
-        told = _small_enough(told, sample, conditions, some) or single_from(query, sample)
+        told = as_tree(rehearse(policy, query, sample, look.seed), sample, look.seed)
+        told = small_enough(told, sample, conditions, some) or single_from(query, sample)
         return Planned(worded(told, some), look.rows)
     single, mesh = single_from(query, sample), mesh_from(query, sample, look.seed)
-    mesh = _small_enough(mesh, sample, conditions, some)
+    mesh = small_enough(mesh, sample, conditions, some)
     if mesh is None:
         return Planned(single, look.rows)
     both = [conjunction(plan, conditions, some) for plan in (single, mesh)]
@@ -73,7 +73,7 @@ def _found(look: Look, query: Query, conditions: Conditions, policy: Policy) -> 
     return Planned(best, look.rows, 0.0, float(alone.mean()), float(together.mean()))
 
 
-def _small_enough(
+def small_enough(
     mesh: Mesh | None, sample: Reservoir, conditions: Conditions, some: DataFrame
 ) -> Mesh | None:
     """With as many routes as the JVM compiles: every route has all predicates' code once more."""
@@ -85,11 +85,11 @@ def _small_enough(
     return mesh
 
 
-def _rehearsed(policy: Policy, query: Query, sample: Reservoir, seed: int) -> Mesh:
-    """What a policy arrives at; classes that no tree tells apart have the main order."""
-    mesh = treed(rehearse(policy, query, sample, seed), sample, seed)
+def as_tree(mesh: Mesh, sample: Reservoir, seed: int) -> Mesh:
+    """What a policy arrived at; classes that no tree tells apart have the main order."""
+    mesh = treed(mesh, sample, seed)
     if mesh.classifier is not None and not isinstance(mesh.classifier, Tree):
-        mesh = Mesh(query, mesh.routes[:1])
+        mesh = Mesh(mesh.query, mesh.routes[:1])
     return explained(mesh, sample)
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from anabranch.model import Attribute, InputError, Mesh, Query
 from anabranch.policies import Policy
@@ -42,8 +41,6 @@ class Run:
         learn: str = "worker",
         sample: Sample | None = None,
     ) -> None:
-        if not isinstance(source, ClassicDataFrame):
-            raise InputError("runs need a classic Spark session; Spark Connect is not built yet")
         stages = split(declared)
         own = start if stages.fused or not len(stages.before) else None
         prepared = prepare(source, stages, policy, own, attributes)

@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from anabranch.model import InputError
+from anabranch.spark.session import cores, is_connect
 
 # At least so many rows by each task.
 LEAST_ROWS = 100
@@ -47,8 +48,7 @@ class Sample:
 
     def pays(self, source: DataFrame) -> bool:
         """Whether an input is large enough."""
-        cores = source.sparkSession.sparkContext.defaultParallelism
-        return megabytes(source) >= cores * self.least_megabytes
+        return megabytes(source) >= cores(source.sparkSession) * self.least_megabytes
 
 
 DEFAULT_SAMPLE = Sample()
@@ -56,6 +56,10 @@ DEFAULT_SAMPLE = Sample()
 
 def megabytes(source: DataFrame) -> float:
     """How large Spark takes an input to be."""
+    if is_connect(source):
+        from anabranch.spark import connect
+
+        return connect.megabytes(source)
     plan: Any = source
     size = plan._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()
     return float(str(size)) / MEGABYTE
@@ -66,9 +70,7 @@ def heads(source: DataFrame, rows: int, seed: int) -> DataFrame:
 
     Of each place the rows are among the first ones there: Spark reads little further.
     """
-    parts = max(
-        source.sparkSession.sparkContext.defaultParallelism, megabytes(source) / READ_AT_ONCE
-    )
+    parts = max(cores(source.sparkSession), megabytes(source) / READ_AT_ONCE)
     places = max(1, min(PLACES, int(parts), rows // LEAST_ROWS))
     each = -(-rows // places)
     read = _first_rows(source.coalesce(places), READ_FACTOR * each)
@@ -91,12 +93,15 @@ def sample(source: DataFrame, inputs: list[Column], rows: int, seed: int) -> Dat
 
 def tasks_for(source: DataFrame, rows: int) -> int:
     """How many tasks so few rows are worth."""
-    parallel = source.sparkSession.sparkContext.defaultParallelism
-    return max(1, min(parallel, rows // LEAST_ROWS))
+    return max(1, min(cores(source.sparkSession), rows // LEAST_ROWS))
 
 
 def _first_rows(df: DataFrame, rows: int) -> DataFrame:
     """The first so many rows of each partition: the lower half of what DataFrame.limit does."""
+    if is_connect(df):
+        from anabranch.spark import connect
+
+        return connect.first_rows(df, rows)
     limited: Any = df.limit(rows)
     local = limited._jdf.queryExecution().analyzed().child()
     jvm: Any = df.sparkSession.sparkContext._jvm

@@ -4,13 +4,27 @@ import os
 import shutil
 import sys
 
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 
 from anabranch.model import AnabranchError
 
 
 class NoJavaError(AnabranchError, RuntimeError):
     """Spark needs Java and there is none."""
+
+
+def is_connect(thing: DataFrame | Column | SparkSession) -> bool:
+    """Whether it is of a Spark Connect session, which has no JVM at hand."""
+    return type(thing).__module__.startswith("pyspark.sql.connect.")
+
+
+def cores(session: SparkSession) -> int:
+    """How many tasks run at once."""
+    if is_connect(session):
+        from anabranch.spark import connect
+
+        return connect.cores(session)
+    return int(session.sparkContext.defaultParallelism)
 
 
 def local_session(name: str, cores: int = 2, **settings: str) -> SparkSession:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from anabranch.spark.session import is_connect
+
 
 def ship(spark: SparkSession) -> None:
     """Send this package to the executors, for clusters where it is not installed.
@@ -18,4 +20,7 @@ def ship(spark: SparkSession) -> None:
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for source in sorted(root.rglob("*.py")):
             archive.write(source, source.relative_to(root.parent))
-    spark.sparkContext.addPyFile(str(target))
+    if is_connect(spark):
+        spark.addArtifacts(str(target), pyfile=True)
+    else:
+        spark.sparkContext.addPyFile(str(target))

@@ -13,6 +13,7 @@ from anabranch.kernel import Predicate
 from anabranch.model import Attribute, InputError, Operator, Query, closest
 from anabranch.spark.native import Place, looked_at
 from anabranch.spark.predicates import Conversion, as_udf, check_arity, check_udf, to_predicate
+from anabranch.spark.session import is_connect
 from anabranch.spark.tables import key_names, key_types, probe, quoted, snapshot
 
 
@@ -66,7 +67,7 @@ def native(df: DataFrame, name: str, condition: Column | str, after: tuple[str, 
     """A native predicate, analysed against the input."""
     expression = F.expr(condition) if isinstance(condition, str) else condition
     try:
-        df.filter(expression)
+        _ = df.filter(expression).schema  # a Connect session looks at it now
     except AnalysisException as error:
         raise _unresolved(name, df, error) from error
     place, reads = looked_at(df, expression)
@@ -90,17 +91,21 @@ def python(
     for label, column in zip(columns, resolved, strict=True):
         try:
             selected = df.select(column)
+            types.append(selected.schema[0].dataType)
         except AnalysisException as error:
             raise _unresolved(name, df, error, label) from error
-        types.append(selected.schema[0].dataType)
-        if _is_computed(selected):
+        if _is_computed(selected, column):
             computed.append(_label(label))
     operator = Operator(name, tuple(map(_label, columns)), after, cost)
     return Python(operator, udf, resolved, tuple(types), tuple(computed))
 
 
-def _is_computed(selected: Any) -> bool:
+def _is_computed(selected: Any, column: Column) -> bool:
     """Whether the one column selected is more than a column or a field of one."""
+    if is_connect(column):
+        from anabranch.spark import connect
+
+        return connect.is_computed(column)
     expression = selected._jdf.queryExecution().analyzed().projectList().head()
     if expression.nodeName() == "Alias":
         expression = expression.child()
@@ -317,7 +322,11 @@ def _probe(
 
 
 def hash_of(column: Column) -> int:
-    """The JVM's hash of the expression, equal for equal expressions."""
+    """Of the expression, equal for equal expressions."""
+    if is_connect(column):
+        from anabranch.spark import connect
+
+        return connect.hash_of(column)
     expression: Any = column
     return int(expression._jc.hashCode())
 

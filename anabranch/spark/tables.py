@@ -5,10 +5,10 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import pyarrow as pa
-from pyspark import Broadcast
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     BinaryType,
@@ -24,6 +24,7 @@ from pyspark.sql.types import (
 from anabranch.kernel import KeyIndex, Probe
 from anabranch.kernel.predicate import Mask
 from anabranch.model import InputError, closest
+from anabranch.spark.session import is_connect
 
 # Above this a table is no bounded table: every worker holds an index over its keys.
 MAX_TABLE_ROWS = 1_000_000
@@ -43,12 +44,26 @@ MAX_INDEXES = 32
 _indexes: OrderedDict[str, KeyIndex] = OrderedDict()
 
 
+class Shipped(Protocol):
+    """Bytes that reach every worker: a broadcast, or what stands for one."""
+
+    @property
+    def value(self) -> bytes: ...
+
+
+@dataclass(frozen=True)
+class Inside:
+    """Travels with the code that uses it."""
+
+    value: bytes
+
+
 @dataclass(frozen=True)
 class TableProbe:
     """Probes the keys of a broadcast table; the index is built once per worker."""
 
     table: str
-    keys: Broadcast[bytes]
+    keys: Shipped
     anti: bool = False
 
     @cached_property
@@ -163,8 +178,13 @@ def probe(
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, distinct.schema) as writer:
         writer.write_table(distinct)
-    context = table.sparkSession.sparkContext
-    return TableProbe(uuid.uuid4().hex, context.broadcast(sink.getvalue().to_pybytes()), anti)
+    shipped = _shipped(table.sparkSession, sink.getvalue().to_pybytes())
+    return TableProbe(uuid.uuid4().hex, shipped, anti)
+
+
+def _shipped(session: SparkSession, data: bytes) -> Shipped:
+    """By broadcast; Spark Connect has none, there it travels with the code."""
+    return Inside(data) if is_connect(session) else session.sparkContext.broadcast(data)
 
 
 def snapshot(name: str, table: DataFrame) -> DataFrame:

@@ -14,10 +14,12 @@ from anabranch.model import Mesh
 from anabranch.policies import Opinion
 from anabranch.policies.follow import Follow
 from anabranch.policies.query_mesh.agree import merged
+from anabranch.policies.query_mesh.from_sample import single_from
 from anabranch.report import Report, WorkerLog
 from anabranch.spark.collector import Collector, Observer, Postman
 from anabranch.spark.inflow import attach
 from anabranch.spark.native_stage import filtered
+from anabranch.spark.planning import as_tree, small_enough
 from anabranch.spark.rounds.observed import Observed, observed
 from anabranch.spark.run import Prepared, joined
 from anabranch.spark.stages import Compiled
@@ -113,8 +115,10 @@ class Runner:
         postman = Postman.of(batch.sparkSession)
         natives, workers = Observed(self.staged.before), Collector(len(self.fused.query))
         switched = [thinker.adopted(PATIENCE * self.seconds) for thinker in self._thinkers]
-        plan = self.plan()
         below = filtered(batch, self.staged.stages.first)
+        if switched[0]:
+            self.native.mesh = self._compilable(below)
+        plan = self.plan()
         if len(self.staged.before.query) > 1:
             postman.subscribe(f"{name}-native", natives)
             rate = self._rate(self.native)
@@ -127,6 +131,13 @@ class Runner:
         self.write(joined(self.staged.behind(below), self.compiled), number)
         postman.wait()
         return self._learned(number, plan, any(switched), natives, workers.log(), begin)
+
+    def _compilable(self, below: DataFrame) -> Mesh:
+        """The new plan for native predicates as Spark can run it: a tree that the JVM compiles."""
+        sample, conditions = self.native.window, self.staged.before.conditions
+        tree = as_tree(self.native.mesh, sample, self.seed)
+        fitting = small_enough(tree, sample, conditions, below)
+        return fitting or single_from(self.native.query, sample)
 
     def plan(self, told: bool = False) -> Mesh:
         """The plan of the next round; if it is to be told, with what is known of operators."""

@@ -1,0 +1,113 @@
+"""What a Spark Connect session is asked in another way than a classic one: it has no JVM at hand.
+
+What the server thinks of a plan it tells in the words of `explain`.
+"""
+
+import re
+from functools import cache
+from typing import Any
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.connect.expressions import ColumnReference, UnresolvedExtractValue
+
+from anabranch.spark.native import Place
+
+UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+SIZE = re.compile(r"sizeInBytes=([0-9.,E+]+) (" + "|".join(UNITS) + ")")
+CODE = re.compile(r"maxMethodCodeSize:([0-9]+)")
+CONDITION = re.compile(r"^Filter (.*?)\n(?:\+-|:-)", re.DOTALL | re.MULTILINE)
+REFERENCE = re.compile(r"([^\s()\[\],.=<>!+*/%-]+)#[0-9]+L?")
+# Subqueries, and Python's functions: a call that has a number itself.
+TAKEN_OUT = re.compile(r"(subquery|exists|list)#[0-9]+ \[|\)#[0-9]+")
+# What is left of comparisons of columns with constants.
+CAST, TEST = re.compile(r"cast\(([^()]*) as [^()]*\)"), re.compile(r"is(?:not)?null\(([^()]*)\)")
+COMPARED = re.compile(r"\(*(?:NOT )?\(*[^\s()]+#[0-9]+L?(?: (?:=|<=>|<|<=|>|>=|IN) .*)?\)*")
+COMPUTED = re.compile(r"\w\(| [-+*/%&|^] ")
+
+
+def cores(session: SparkSession) -> int:
+    """Of the server, for this session: the partitions that it makes of a range."""
+    return _cores(session.range(0, 1 << 16))
+
+
+@cache
+def _cores(numbers: DataFrame) -> int:
+    return numbers.select(F.spark_partition_id()).distinct().count()
+
+
+def megabytes(source: DataFrame) -> float:
+    """How large the server takes a plan to be."""
+    told = SIZE.search(_explained(source, "cost"))
+    if told is None:
+        return 0.0
+    number, unit = float(told[1].replace(",", "")), UNITS.index(told[2])
+    return float(number * 1024.0 ** (unit - 2))
+
+
+def largest_method(df: DataFrame) -> int:
+    """Bytes of the largest method that the server generates for a plan; 0 if there is none."""
+    return max(map(int, CODE.findall(_explained(df, "codegen"))), default=0)
+
+
+def first_rows(df: DataFrame, rows: int) -> DataFrame:
+    """So many rows from the beginning: a Connect session cannot ask for some of each partition."""
+    return df.limit(rows)
+
+
+def looked_at(df: DataFrame, condition: Column) -> tuple[Place, tuple[str, ...]]:
+    """Where a predicate may stand, and the columns that it reads, by the server's own words."""
+    filtered: Any = df.filter(condition)
+    told = _explained(filtered, "extended").split("== Analyzed Logical Plan ==")[1]
+    found = CONDITION.search(told)
+    text = found[1] if found else ""
+    known = set(df.columns)
+    reads = tuple(dict.fromkeys(name for name in REFERENCE.findall(text) if name in known))
+    if not _is_deterministic(df, condition):
+        return "random", reads
+    if not found or TAKEN_OUT.search(text):
+        return "pinned", reads
+    return "first" if _is_simple(text) else "free", reads
+
+
+def _is_deterministic(df: DataFrame, condition: Column) -> bool:
+    """Spark itself tells: it refuses to join on what is not."""
+    nothing = df.sparkSession.range(0).select(F.lit(0).alias("__anabranch_nothing"))
+    try:
+        _ = df.join(nothing, condition, "leftsemi").schema
+    except AnalysisException as error:
+        if error.getCondition() == "INVALID_NON_DETERMINISTIC_EXPRESSIONS":
+            return False
+        raise
+    return True
+
+
+def _is_simple(text: str) -> bool:
+    """Comparisons of one column each with what is constant; in doubt it is not."""
+    plain = TEST.sub(r"\1", CAST.sub(r"\1", text))
+    parts = re.split(r" (?:AND|OR) ", plain)
+    return all(
+        COMPARED.fullmatch(part) and not COMPUTED.search(part) and len(REFERENCE.findall(part)) == 1
+        for part in parts
+    )
+
+
+def is_computed(column: Column) -> bool:
+    """Whether a column is more than a column of the input or a field of one."""
+    told: Any = column
+    expression = told._expr
+    while isinstance(expression, UnresolvedExtractValue):
+        expression = expression._child
+    return not isinstance(expression, ColumnReference)
+
+
+def hash_of(column: Column) -> int:
+    """Of the expression, equal for equal expressions."""
+    told: Any = column
+    session: Any = SparkSession.active()
+    return hash(told.to_plan(session.client).SerializeToString(deterministic=True))
+
+
+def _explained(df: Any, mode: str) -> str:
+    return str(df._explain_string(mode=mode))
