@@ -4,7 +4,7 @@ What the server thinks of a plan it tells in the words of `explain`.
 """
 
 import re
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from pyspark.errors import AnalysisException
@@ -27,14 +27,10 @@ COMPARED = re.compile(r"\(*(?:NOT )?\(*[^\s()]+#[0-9]+L?(?: (?:=|<=>|<|<=|>|>=|I
 COMPUTED = re.compile(r"\w\(| [-+*/%&|^] ")
 
 
+@lru_cache(8)
 def cores(session: SparkSession) -> int:
-    """Of the server, for this session: the partitions that it makes of a range."""
-    return _cores(session.range(0, 1 << 16))
-
-
-@cache
-def _cores(numbers: DataFrame) -> int:
-    return numbers.select(F.spark_partition_id()).distinct().count()
+    """Of the server: the partitions that it makes of a range."""
+    return session.range(0, 1 << 16).select(F.spark_partition_id()).distinct().count()
 
 
 def megabytes(source: DataFrame) -> float:

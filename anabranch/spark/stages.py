@@ -62,15 +62,17 @@ class Table:
 
 Declared = Native | Python | Table
 
+# Spark Connect tells where the server was, too.
+STACK = "\n\nJVM stacktrace"
+
 
 def native(df: DataFrame, name: str, condition: Column | str, after: tuple[str, ...]) -> Native:
     """A native predicate, analysed against the input."""
     expression = F.expr(condition) if isinstance(condition, str) else condition
     try:
-        _ = df.filter(expression).schema  # a Connect session looks at it now
+        place, reads = looked_at(df, expression)
     except AnalysisException as error:
         raise _unresolved(name, df, error) from error
-    place, reads = looked_at(df, expression)
     return Native(Operator(name, (_label(condition),), after), expression, place, reads)
 
 
@@ -137,7 +139,8 @@ def _unresolved(
     else:
         reason = f'"{name}" cannot be resolved; the input has the columns {", ".join(known)}'
     return InputError(
-        f"{reason} (columns of a joined table are there on run.df)\nSpark says: {error}"
+        f"{reason} (columns of a joined table are there on run.df)\n"
+        f"Spark says: {str(error).split(STACK)[0]}"
     )
 
 

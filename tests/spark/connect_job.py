@@ -15,6 +15,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import anabranch as ab
+from anabranch.spark.native import looked_at
+from anabranch.spark.sampling import megabytes
+from anabranch.spark.session import cores
 
 ROWS = 20_000
 LOOK = ab.Sample(rows=2_000, seconds=1.0, least_megabytes=0)
@@ -115,17 +118,7 @@ def refused(call):
     return ""
 
 
-def main(folder: str) -> None:
-    spark = (
-        SparkSession.builder.remote("local[2]")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.ui.enabled", "false")
-        .getOrCreate()
-    )
-    from anabranch.spark.native import looked_at
-    from anabranch.spark.sampling import megabytes
-    from anabranch.spark.session import cores
-
+def outcome(spark, folder):
     rows = spark.range(0, ROWS, 1, 4).withColumn("other", F.col("id") % 7)
     rows = rows.withColumn(
         "kind", F.element_at(F.lit(list("abc")), (F.col("id") % 3 + 1).cast("int"))
@@ -134,7 +127,7 @@ def main(folder: str) -> None:
     df = spark.read.parquet(f"{folder}/in")
     spark.range(3).createOrReplaceTempView("few")
     stream = ab.query(spark.readStream.schema("id long").parquet(f"{folder}/in")).where(first, "id")
-    told = {
+    return {
         "python": python_run(df),
         "table": table_run(spark, df),
         "native": native_run(df),
@@ -147,8 +140,18 @@ def main(folder: str) -> None:
         "cores": cores(spark),
         "megabytes": megabytes(df),
     }
-    print(json.dumps(told), flush=True)
-    spark.stop()
+
+
+def main(folder: str) -> None:
+    spark = (
+        SparkSession.builder.remote("local[2]")
+        .config("spark.sql.shuffle.partitions", "2")
+        .getOrCreate()
+    )
+    try:
+        print(json.dumps(outcome(spark, folder)), flush=True)
+    finally:
+        spark.stop()  # the server lives in this process
 
 
 if __name__ == "__main__":

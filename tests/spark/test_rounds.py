@@ -5,6 +5,9 @@ import json
 import pytest
 
 import anabranch as ab
+from anabranch.bench.killing import Victim
+from anabranch.bench.rounds_job import kept
+from anabranch.data.shifting import EPOCHS, shifting, write_files
 from anabranch.spark.rounds import runner
 
 FILES, ROWS = 8, 2_000
@@ -163,3 +166,18 @@ def test_a_listener_that_raises_stops_the_stream(spark, folder, tmp_path):
     )
     with pytest.raises(ValueError, match="round 0"):
         handle.await_termination()
+
+
+def test_killed_every_row_has_the_fate_of_plain_spark(spark, tmp_path):
+    """Ten deaths in a hundred rounds: `anabranch bench rounds kill`."""
+    source, files = tmp_path / "in", 14
+    write_files(shifting(spark, 5_600, EPOCHS), source, files)
+    victim = Victim(source, tmp_path)
+    life = victim.killed(at=5)
+    assert 5 <= life.committed < files
+    victim.ended()
+    assert victim.is_whole(spark, kept)
+    assert victim.goes_on(life)
+    history = victim.history()
+    assert [row["round"] for row in history] == list(range(files))
+    assert sum(row["rows"] for row in history) == 5_600
