@@ -176,13 +176,15 @@ def _identity(contest: Contest, result: Result) -> None:
     the others, and that would be taken off their overhead.
     """
     from anabranch.kernel import ArrowPredicate
+    from anabranch.spark.collector import Postman
     from anabranch.spark.inflow import attach
     from anabranch.spark.worker import Fused
 
     query = Query((Operator("identity", ("code",)),))
     predicate = ArrowPredicate(_no_bit_set)
     fused = Fused("anabranch-identity", query, [(predicate, [0])], Fixed(), None, 0)
-    df = attach(contest.df, fused, [F.col("code")])
+    postman = Postman.of(contest.df.sparkSession)
+    df = attach(contest.df, fused, [F.col("code")], postman)
     result.seconds.append(_collect(contest, df))
 
 

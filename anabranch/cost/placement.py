@@ -7,11 +7,13 @@ from itertools import chain, combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.cost.order import Bits, Costs, optimal_order, order_cost
+from anabranch.cost.order import Bits, Costs, greedy_order, optimal_order, order_cost
 from anabranch.model import Operator, Query
 
 # Of many that could, the dearest so many are looked at.
 MOST_MOVED = 6
+# Operators of a stage up to which the best of all orders is looked for.
+FEW = 8
 # Seconds to bring a row to Python and its verdict back.
 SHIPPING = 1e-6
 
@@ -85,7 +87,8 @@ def _best(query: Query, bits: Bits, costs: Costs, stage: list[int]) -> tuple[int
         Operator(query.names[i], after=tuple(query.names[g] for g in query.guards[i] if g in stage))
         for i in stage
     ]
-    order = optimal_order(bits[:, stage], costs[stage], Query(tuple(operators)))
+    find = optimal_order if len(stage) <= FEW else greedy_order
+    order = find(bits[:, stage], costs[stage], Query(tuple(operators)))
     return tuple(stage[i] for i in order)
 
 

@@ -107,10 +107,14 @@ class RoundBrain:
         self._seen += len(sample)
         return drift
 
+    @property
+    def learns(self) -> bool:
+        """Whether there is anything to learn."""
+        return not isinstance(self.policy, Fixed) and len(self.query) > 1
+
     def is_due(self) -> bool:
         """Whether there is enough new evidence to look for a plan."""
-        wanted = not isinstance(self.policy, Fixed) and len(self.query) > 1
-        return wanted and self._seen >= self._due
+        return self.learns and self._seen >= self._due
 
     def thought(self) -> Callable[[], Mesh]:
         """The search for a plan by what is known now; it may run while rounds go on."""
@@ -140,7 +144,7 @@ class RoundBrain:
             np.concatenate([getattr(part, name) for part in parts])[-WINDOW:]
             for name in ("values", "bits", "times")
         )
-        merged.update(values, bits, times)
+        merged.update(values, bits, _timed(times))
         self.window = merged
 
     def _drift(self, sample: Reservoir) -> str:
@@ -166,20 +170,28 @@ class RoundBrain:
     def to_dict(self) -> dict[str, Any]:
         """All that it knows, as plain data."""
         return {
+            "policy": self.policy.name,
+            "attributes": [[a.name, a.kind] for a in self.query.attributes],
             "plan": self.mesh.to_dict(),
             "window": sample_to_dict(self.window),
             "seen": self._seen,
             "due": self._due,
         }
 
-    def restore(self, data: Mapping[str, Any]) -> None:
-        """Go on with what `to_dict` told."""
+    def restore(self, data: Mapping[str, Any]) -> bool:
+        """Go on with what `to_dict` told; not if it was learned in another way."""
+        mine = [[a.name, a.kind] for a in self.query.attributes]
+        if data["policy"] != self.policy.name or data["attributes"] != mine:
+            return False
+        if isinstance(self.policy, Fixed):
+            return True  # the order is the one that is given now
         self.mesh = Mesh.from_dict(data["plan"]).check(self.query)
         window = self._empty()
         told = sample_from_dict(data["window"])
         window.update(told.values, told.bits, told.times)
         self.window = window
         self._seen, self._due = int(data["seen"]), int(data["due"])
+        return True
 
 
 def found(query: Query, policy: Policy, window: Reservoir, seed: int) -> Mesh:
@@ -192,6 +204,15 @@ def found(query: Query, policy: Policy, window: Reservoir, seed: int) -> Mesh:
     costs = costs_of(window)
     alone, together = (float(row_costs(plan, window, costs).mean()) for plan in (single, mesh))
     return mesh if together < (1 - LEAST_GAIN) * alone else single
+
+
+def _timed(times: Floats) -> Floats:
+    """What was not timed yet, as what is usual for the operator, or as nothing."""
+    known = ~np.isnan(times)
+    usual = [
+        float(np.median(t[k])) if k.any() else 0.0 for t, k in zip(times.T, known.T, strict=True)
+    ]
+    return np.where(known, times, usual)
 
 
 def _differ(old: Bits | Floats, new: Bits | Floats) -> bool:

@@ -4,6 +4,7 @@ The JVM does not compile a method of over 8,000 bytes (-XX:-DontCompileHugeMetho
 be interpreted, row by row.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -12,6 +13,7 @@ from anabranch.spark.session import is_connect
 
 # Other operators of the same stage share the method.
 MOST_BYTES = 7_000
+TOO_LARGE = 1 << 16
 
 
 def largest_method(df: DataFrame) -> int:
@@ -19,8 +21,12 @@ def largest_method(df: DataFrame) -> int:
     if is_connect(df):
         from anabranch.spark import connect
 
-        return connect.largest_method(df)
+        return _largest(connect.code_sizes(df))
     plan: Any = df
     stages = plan._jdf.queryExecution().debug().codegenToSeq()
-    sizes = [stages.apply(i)._3().maxMethodCodeSize() for i in range(stages.size())]
-    return max(map(int, sizes), default=0)
+    return _largest([stages.apply(i)._3().maxMethodCodeSize() for i in range(stages.size())])
+
+
+def _largest(sizes: Sequence[int]) -> int:
+    """Of code that is too large for any class Spark does not know the size."""
+    return max((size if size >= 0 else TOO_LARGE for size in map(int, sizes)), default=0)

@@ -119,6 +119,7 @@ class Postman:
         self._collectors: WeakValueDictionary[str, Observer] = WeakValueDictionary()
         # Called with Spark's own progress of every micro-batch of the session.
         self.listeners: list[Callable[[Mapping[str, Any]], None]] = []
+        self._errors: list[Exception] = []
         self._listen(session)
 
     def _listen(self, session: SparkSession) -> None:
@@ -149,10 +150,22 @@ class Postman:
     def deliver(self, run: str, row: Any) -> None:
         collector = self._collectors.get(run)
         if collector is not None:
-            collector.deliver(row)
+            try:
+                collector.deliver(row)
+            except Exception as error:  # the JVM calls, and would only log it: raised by wait()
+                self._errors.append(error)
 
     def wait(self) -> bool:
-        """Until Spark has delivered what finished so far; False if it takes too long."""
+        """Until Spark has delivered what finished so far; False if it takes too long.
+
+        What went wrong meanwhile with what was delivered is raised.
+        """
+        complete = self._flush()
+        if self._errors:
+            raise self._errors.pop(0)
+        return complete
+
+    def _flush(self) -> bool:
         if self._context._jsc is None:
             return True  # stopped: what was delivered is all there is
         try:

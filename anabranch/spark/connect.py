@@ -10,13 +10,19 @@ from typing import Any
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.connect.expressions import ColumnReference, UnresolvedExtractValue
+from pyspark.sql.connect.expressions import (
+    ColumnReference,
+    LiteralExpression,
+    UnresolvedExtractValue,
+)
 
 from anabranch.spark.native import Place
 
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 SIZE = re.compile(r"sizeInBytes=([0-9.,E+]+) (" + "|".join(UNITS) + ")")
-CODE = re.compile(r"maxMethodCodeSize:([0-9]+)")
+CODE = re.compile(r"maxMethodCodeSize:(-?[0-9]+)")
+# Megabytes: Spark takes what it knows nothing of for larger than that.
+UNKNOWN = 2.0**40
 CONDITION = re.compile(r"^Filter (.*?)\n(?:\+-|:-)", re.DOTALL | re.MULTILINE)
 REFERENCE = re.compile(r"([^\s()\[\],.=<>!+*/%-]+)#[0-9]+L?")
 # Subqueries, and Python's functions: a call that has a number itself.
@@ -39,17 +45,18 @@ def megabytes(source: DataFrame) -> float:
     if told is None:
         return 0.0
     number, unit = float(told[1].replace(",", "")), UNITS.index(told[2])
-    return float(number * 1024.0 ** (unit - 2))
+    size = float(number * 1024.0 ** (unit - 2))
+    return size if size < UNKNOWN else 0.0
 
 
-def largest_method(df: DataFrame) -> int:
-    """Bytes of the largest method that the server generates for a plan; 0 if there is none."""
-    return max(map(int, CODE.findall(_explained(df, "codegen"))), default=0)
+def code_sizes(df: DataFrame) -> list[int]:
+    """Bytes of the methods that the server generates for a plan; -1 if they are too large."""
+    return [int(size) for size in CODE.findall(_explained(df, "codegen"))]
 
 
-def first_rows(df: DataFrame, rows: int) -> DataFrame:
-    """So many rows from the beginning: a Connect session cannot ask for some of each partition."""
-    return df.limit(rows)
+def first_rows(df: DataFrame, rows: int, tasks: int) -> DataFrame:
+    """As many rows, from the beginning: a Connect session cannot ask for some of each partition."""
+    return df.limit(rows * tasks)
 
 
 def looked_at(df: DataFrame, condition: Column) -> tuple[Place, tuple[str, ...]]:
@@ -93,9 +100,14 @@ def is_computed(column: Column) -> bool:
     """Whether a column is more than a column of the input or a field of one."""
     told: Any = column
     expression = told._expr
-    while isinstance(expression, UnresolvedExtractValue):
+    while isinstance(expression, UnresolvedExtractValue) and _is_name(expression._extraction):
         expression = expression._child
     return not isinstance(expression, ColumnReference)
+
+
+def _is_name(extraction: Any) -> bool:
+    """Of a field, not the place in an array or the key of a map."""
+    return isinstance(extraction, LiteralExpression) and isinstance(extraction._value, str)
 
 
 def hash_of(column: Column) -> int:

@@ -34,7 +34,7 @@ class ConnectPostman(Postman):
             self._session.streams.addListener(Streams(self))
         return df.observe(run, *metrics)
 
-    def wait(self) -> bool:
+    def _flush(self) -> bool:
         """Metrics are there when an action returns."""
         return True
 

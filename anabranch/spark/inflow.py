@@ -25,7 +25,7 @@ VERDICT = StructType([StructField("keep", BooleanType()), StructField("stats", B
 FIELD = "__anabranch_verdict"
 
 
-def attach(df: DataFrame, fused: Fused, columns: Sequence[Column]) -> DataFrame:
+def attach(df: DataFrame, fused: Fused, columns: Sequence[Column], postman: Postman) -> DataFrame:
     """`df` with only the rows that pass, and the ledgers observed under the run's name."""
     # An arrow_udf needs at least one column to know how many rows there are.
     inputs = list(columns) or [F.lit(True)]
@@ -33,7 +33,7 @@ def attach(df: DataFrame, fused: Fused, columns: Sequence[Column]) -> DataFrame:
     with own_interpreter(session):
         verdict = _udf(fused)(*inputs)
     ledgers = F.collect_list(F.col(FIELD).getField("stats")).alias("stats")
-    judged = Postman.of(session).observed(df.withColumn(FIELD, verdict), fused.run, ledgers)
+    judged = postman.observed(df.withColumn(FIELD, verdict), fused.run, ledgers)
     return judged.filter(F.col(FIELD).getField("keep")).drop(FIELD)
 
 

@@ -1,12 +1,17 @@
 """One bounded look at an input: what native predicates make of sampled rows, and what they take."""
 
+import threading
 import time
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -14,11 +19,14 @@ from anabranch.model import NULL, Query
 from anabranch.spark.attributes import numbers
 from anabranch.spark.catalyst import Conditions, chain
 from anabranch.spark.sampling import Sample, heads
-from anabranch.spark.stopwatch import Floats, Timed, lotted, part, timed
+from anabranch.spark.session import is_connect
+from anabranch.spark.stopwatch import Bits, Floats, Timed, lotted, part, timed
 from anabranch.stats import Reservoir
 
 # Of the seconds, these shares go into first looks and into comparing plans.
 FIRST, COMPARING = 0.25, 0.25
+# So many times these seconds reading the sample may take.
+READING = 2.0
 
 
 @dataclass(frozen=True)
@@ -72,12 +80,52 @@ def looking(
     whole = lotted(heads(source, spec.rows, seed).repartition(1), seed).persist()
     try:
         predicates = guarded(query, conditions)
-        some = part(whole, predicates, whole.count(), FIRST * spec.seconds)
+        rows = _counted(whole, READING * spec.seconds)
+        if rows is None:
+            nothing = np.zeros((0, len(query)))
+            yield Look(whole, query, Timed(nothing.astype(bool), nothing), {}, spec, seed, begun)
+            return
+        some = part(whole, predicates, rows, FIRST * spec.seconds)
         looked = timed(some, predicates, (1 - FIRST - COMPARING) * spec.seconds)
         values = _values(some, [attribute.name for attribute in query.attributes])
-        yield Look(some, query, _without_guards(query, looked), values, spec, seed, begun)
+        seconds = without_guards(query, looked.passed, looked.seconds)
+        yield Look(some, query, replace(looked, seconds=seconds), values, spec, seed, begun)
     finally:
         whole.unpersist()
+
+
+def _counted(sample: DataFrame, seconds: float) -> int | None:
+    """Read a sample into the cache; None if that takes longer than so many seconds.
+
+    The rows of an input may be dear, or rare behind filters.
+    """
+    session, tag = sample.sparkSession, f"anabranch-look-{uuid.uuid4().hex}"
+    # A classic session knows the tags of a thread only in that thread; its context knows all.
+    context: Any = session if is_connect(session) else session.sparkContext
+    add, remove, cancel = (
+        (context.addTag, context.removeTag, context.interruptTag)
+        if is_connect(session)
+        else (context.addJobTag, context.removeJobTag, context.cancelJobsWithTag)
+    )
+    late = threading.Event()
+
+    def interrupt() -> None:
+        late.set()
+        cancel(tag)
+
+    timer = threading.Timer(seconds, interrupt)
+    add(tag)
+    timer.start()
+    try:
+        rows = sample.count()
+        return None if late.is_set() else rows
+    except (Py4JJavaError, PySparkException):
+        if not late.is_set():
+            raise
+        return None
+    finally:
+        timer.cancel()
+        remove(tag)
 
 
 def _values(some: DataFrame, names: Sequence[str]) -> dict[str, Floats]:
@@ -102,14 +150,21 @@ def guarded(query: Query, conditions: Conditions) -> list[Column]:
     return predicates
 
 
-def _without_guards(query: Query, looked: Timed) -> Timed:
-    """Seconds of each predicate alone; where it was not asked, what it takes on average."""
-    seconds = looked.seconds.copy()
-    for i, guards in enumerate(query.guards):
-        if guards:
-            theirs = sorted(guards)
-            asked = looked.passed[:, theirs].all(axis=1)
-            own = looked.seconds[asked, i] - looked.seconds[:, theirs].sum(axis=1)[asked]
-            seconds[asked, i] = np.maximum(own, 0.0)
-            seconds[~asked, i] = np.maximum(own, 0.0).mean() if asked.any() else 0.0
-    return replace(looked, seconds=seconds)
+def without_guards(query: Query, passed: Bits, seconds: Floats) -> Floats:
+    """What each predicate takes alone; measured was what it takes with its guards.
+
+    >>> from anabranch.model import Operator
+    >>> query = Query((Operator("a"), Operator("b", after=("a",)), Operator("c", after=("b",))))
+    >>> passed, seconds = np.array([[True, True, True]] * 2), np.array([[1.0, 3.0, 6.0]] * 2)
+    >>> without_guards(query, passed, seconds)[0].tolist()
+    [1.0, 2.0, 3.0]
+    """
+    alone = seconds.copy()
+    for i in map(query.index, query.written()):  # guards come first
+        theirs = sorted(query.guards[i])
+        if theirs:
+            asked = passed[:, theirs].all(axis=1)
+            own = np.maximum(seconds[asked, i] - alone[:, theirs].sum(axis=1)[asked], 0.0)
+            alone[asked, i] = own
+            alone[~asked, i] = own.mean() if asked.any() else 0.0
+    return alone

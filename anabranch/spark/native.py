@@ -38,6 +38,8 @@ def looked_at(df: DataFrame, condition: Column) -> tuple[Place, tuple[str, ...]]
         return connect.looked_at(df, condition)
     filtered: Any = df.filter(condition)
     analysed = filtered._jdf.queryExecution().analyzed()
+    if analysed.nodeName() != "Filter":
+        return "pinned", ()  # Spark reads more for it than the input has, as a hidden column
     expression = analysed.condition()
     nodes = list(_nodes(expression))
     reads = tuple(dict.fromkeys(filter(None, map(_path, nodes))))

@@ -114,7 +114,7 @@ def _flown(rows: DataFrame, compiled: Compiled, pilot: Pilot, query: Query, seed
     )
     collector, postman = Collector(len(query)), Postman.of(rows.sparkSession)
     postman.subscribe(run, collector)
-    attach(rows, fused, [F.col(name) for name in rows.columns]).count()
+    attach(rows, fused, [F.col(name) for name in rows.columns], postman).count()
     postman.wait()
     return collector.log()
 

@@ -38,7 +38,8 @@ class Planned:
     def told(self) -> list[str]:
         """What it was chosen by, in words; nothing if the input was not looked at."""
         if not self.rows:
-            return []
+            late = f"native predicates as written: no sample of them in {self.seconds:.1f} s"
+            return [late] if self.seconds else []
         lines = [f"native predicates sampled: {self.rows:,} rows, planned in {self.seconds:.1f} s"]
         if self.alone is not None and self.together is not None:
             lines.append(
@@ -86,10 +87,10 @@ def small_enough(
 
 
 def as_tree(mesh: Mesh, sample: Reservoir, seed: int) -> Mesh:
-    """What a policy arrived at; classes that no tree tells apart have the main order."""
+    """What a policy arrived at; where no tree tells the classes apart, the best order for all."""
     mesh = treed(mesh, sample, seed)
     if mesh.classifier is not None and not isinstance(mesh.classifier, Tree):
-        mesh = Mesh(mesh.query, mesh.routes[:1])
+        return single_from(mesh.query, sample)
     return explained(mesh, sample)
 
 

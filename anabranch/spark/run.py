@@ -72,7 +72,7 @@ class Run:
             compiled.words,
         )
         if stages.fused:
-            below = attach(below, fused, compiled.inputs)
+            below = attach(below, fused, compiled.inputs, self._postman)
         self.df = joined(self._staged.behind(below), compiled)
 
     def report(self) -> Report:

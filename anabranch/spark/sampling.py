@@ -17,6 +17,8 @@ READ_FACTOR = 5
 # Places all over the input that rows are taken from, at most; megabytes that Spark reads as one.
 PLACES, READ_AT_ONCE = 16, 128
 MEGABYTE = 1 << 20
+# Spark takes what it knows nothing of for larger than that.
+UNKNOWN = 2.0**60
 
 
 @dataclass(frozen=True)
@@ -55,14 +57,15 @@ DEFAULT_SAMPLE = Sample()
 
 
 def megabytes(source: DataFrame) -> float:
-    """How large Spark takes an input to be."""
+    """How large Spark takes an input to be: what it reads, as far as that is known."""
     if is_connect(source):
         from anabranch.spark import connect
 
         return connect.megabytes(source)
     plan: Any = source
-    size = plan._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()
-    return float(str(size)) / MEGABYTE
+    leaves = plan._jdf.queryExecution().optimizedPlan().collectLeaves()
+    sizes = [leaves.apply(i).stats().sizeInBytes() for i in range(leaves.size())]
+    return sum(size for size in (float(str(size)) for size in sizes) if size < UNKNOWN) / MEGABYTE
 
 
 def heads(source: DataFrame, rows: int, seed: int) -> DataFrame:
@@ -73,7 +76,7 @@ def heads(source: DataFrame, rows: int, seed: int) -> DataFrame:
     parts = max(cores(source.sparkSession), megabytes(source) / READ_AT_ONCE)
     places = max(1, min(PLACES, int(parts), rows // LEAST_ROWS))
     each = -(-rows // places)
-    read = _first_rows(source.coalesce(places), READ_FACTOR * each)
+    read = _first_rows(source.coalesce(places), READ_FACTOR * each, places)
     return read.sample(1 / READ_FACTOR, seed)
 
 
@@ -87,7 +90,7 @@ def sample(source: DataFrame, inputs: list[Column], rows: int, seed: int) -> Dat
     narrow = source.select(*(named or [F.lit(True).alias("input0")]))
     # Neighbouring partitions go to one task, which reads the first of them.
     tasks = tasks_for(source, rows)
-    read = _first_rows(narrow.coalesce(tasks), READ_FACTOR * -(-rows // tasks))
+    read = _first_rows(narrow.coalesce(tasks), READ_FACTOR * -(-rows // tasks), tasks)
     return read.orderBy(F.rand(seed)).limit(rows)
 
 
@@ -96,12 +99,12 @@ def tasks_for(source: DataFrame, rows: int) -> int:
     return max(1, min(cores(source.sparkSession), rows // LEAST_ROWS))
 
 
-def _first_rows(df: DataFrame, rows: int) -> DataFrame:
+def _first_rows(df: DataFrame, rows: int, parts: int) -> DataFrame:
     """The first so many rows of each partition: the lower half of what DataFrame.limit does."""
     if is_connect(df):
         from anabranch.spark import connect
 
-        return connect.first_rows(df, rows)
+        return connect.first_rows(df, rows, parts)
     limited: Any = df.limit(rows)
     local = limited._jdf.queryExecution().analyzed().child()
     jvm: Any = df.sparkSession.sparkContext._jvm

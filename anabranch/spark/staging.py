@@ -61,13 +61,10 @@ def staged(
     seed: int,
 ) -> Staged:
     """Stages and plans: as a given plan says, or by a bounded look at the input, or as written."""
-    stages = split(declared, _late(declared, start))
-    told = start.before if start and stages.fused else start
-    found = unlooked(source, stages, policy, named)
-    given = found.before.given(told)
-    if given is not None:
-        behind = found.above.given(start.behind if start else None)
-        return replace(found, plans=(given, behind or found.plans[1]))
+    found = given(source, declared, policy, start, named)
+    stages = found.stages
+    if start is not None or found.before.given(None) is not None:
+        return found
     below = filtered(source, stages.first)
     if spec is None or not _is_worth_it(stages) or source.isStreaming or not spec.pays(below):
         return found
@@ -80,6 +77,30 @@ def staged(
             mesh = Mesh.single(found.above.query, tuple(order))
             found = replace(found, plans=(found.plans[0], Planned(mesh)))
         return replace(found, plans=(found.before.planned(look), found.plans[1]))
+
+
+def given(
+    source: DataFrame,
+    declared: Sequence[Declared],
+    policy: Policy,
+    start: Mesh | None,
+    named: Sequence[str] | None,
+) -> Staged:
+    """Stages and plans as a given plan says, or without a look at the input."""
+    stages = split(declared, _late(declared, start))
+    told = start.before if start and stages.fused else start
+    found = unlooked(source, stages, policy, _with_those_of(start, named))
+    plans = found.before.given(told), found.above.given(start.behind if start else None)
+    return replace(found, plans=(plans[0] or found.plans[0], plans[1] or found.plans[1]))
+
+
+def _with_those_of(start: Mesh | None, named: Sequence[str] | None) -> Sequence[str] | None:
+    """The attributes that a given plan asks for come on top of those that are named."""
+    if start is None or named is None:
+        return named
+    plans = [plan for plan in (start.before, start, start.behind) if plan is not None]
+    asked = [name for plan in plans if plan.classifier for name in plan.classifier.attributes]
+    return list(dict.fromkeys([*named, *asked]))
 
 
 def unlooked(
@@ -106,7 +127,12 @@ def _is_worth_it(stages: Stages) -> bool:
 
 
 def _movable(stages: Stages) -> list[str]:
-    """Native predicates before the Python ones that are no guards of these."""
+    """Native predicates before the Python ones that are no guards of these.
+
+    None where what stands behind runs as ordinary filters, in the order written.
+    """
+    if stages.last:
+        return []
     whole = stages.whole
     guards = {
         whole.names[g] for d in stages.fused for g in whole.guards[whole.index(d.operator.name)]

@@ -84,3 +84,25 @@ def test_a_plan_that_is_no_better_by_now_is_not_adopted():
     brain.take(sampled(50, [[0.2, 0.9, 0.8]], 600))  # the data changes while a search runs
     assert not brain.adopt(thought()).switched
     assert brain.mesh.routes[0].order == order
+
+
+def test_operators_that_were_not_timed_yet_do_not_stop_the_planning():
+    brain = RoundBrain(Query((Operator("a"), Operator("b"))), AGreedy())
+    sample = Reservoir(attributes=0, operators=2, size=500)
+    times = np.full((500, 2), 1e-6)
+    times[:3, 1] = np.nan
+    sample.update(np.zeros((500, 0)), np.arange(500)[:, None] % [10, 2] == 0, times)
+    assert brain.observe(sample).mesh.routes[0].order == ("b", "a")
+    told = json.loads(json.dumps(brain.to_dict(), allow_nan=False))
+    again = RoundBrain(brain.query, AGreedy())
+    assert again.restore(told)
+    assert again.mesh.routes == brain.mesh.routes
+
+
+def test_what_another_policy_learned_is_not_restored():
+    query = Query((Operator("a"), Operator("b")))
+    told = RoundBrain(query, AGreedy()).to_dict()
+    assert not RoundBrain(query, Fixed()).restore(told)
+    mine = RoundBrain(query, Fixed(order=("b", "a")))
+    assert mine.restore(RoundBrain(query, Fixed()).to_dict())
+    assert mine.mesh.routes[0].order == ("b", "a")

@@ -1,6 +1,7 @@
 """Native predicates: planned from a sample, compiled to one expression."""
 
 import re
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from anabranch.data.records import BY_NAME, records
 from anabranch.model import AtMost, Leaf, Mesh, Operator, Query, Route, Tree
 from anabranch.spark import look, planning, stopwatch
 from anabranch.spark.native import looked_at
+from anabranch.spark.sampling import megabytes
 
 NAMES = ["regex", "json", "masked", "path"]
 # Each class of rows has a predicate of its own that drops nearly all of them.
@@ -214,6 +216,39 @@ def test_a_fixed_order_may_name_all_predicates(skewed):
     plan = query.run(policy=ab.Fixed(order=order)).plan()
     assert plan.before.routes[0].order == ("path", "masked", "json", "regex")
     assert plan.routes[0].order == ("even",)
+
+
+def test_a_sample_that_takes_too_long_is_given_up(skewed):
+    """Rows that take ten milliseconds each: all that are wanted would take a minute."""
+
+    def slow(i):
+        time.sleep(0.01)
+        return i
+
+    query = query_of(skewed.withColumn("slow", F.udf(slow, "long")("id")))
+    run = query.run(sample=LOOK)
+    assert run.plan().routes[0].order == tuple(NAMES)
+    given_up = "native predicates as written: no sample of them in ([0-9.]+) s"
+    assert float(re.search(given_up, query.explain())[1]) < 20
+
+
+def test_hidden_columns_and_inputs_of_unknown_size(spark, skewed):
+    narrow = skewed.select("id").filter("id >= 0")
+    query = ab.query(narrow).where("id % 3 = 0 AND _metadata.file_size > 0", name="hidden")
+    assert ids(query.run().df) == ids(narrow.filter("id % 3 = 0"))
+    few = spark.createDataFrame([(1,), (2,)], "id long")
+    assert megabytes(few) < 1
+    assert megabytes(few.join(few, "id")) < 1
+    assert not ab.Sample().pays(few)
+
+
+def test_a_dear_one_is_not_moved_where_ordinary_filters_stand_behind(skewed):
+    dear = "size(array_sort(split(repeat(line, 10), ''))) > 7"
+    query = ab.query(skewed).where(dear, name="dear").where("doc RLIKE 'free'", name="cheap")
+    query = query.where(lambda i: i % 50 == 0, "id", name="few")
+    query = query.where("rand(1) >= 0", name="lot", after="few")
+    run = query.run(sample=ab.Sample(rows=200, seconds=0.5, least_megabytes=0))
+    assert ids(run.df) == ids(skewed.filter("doc RLIKE 'free' and id % 50 = 0"))
 
 
 def test_a_wrong_sample_is_refused(skewed):

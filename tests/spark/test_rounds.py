@@ -139,9 +139,56 @@ def test_a_checkpoint_of_another_query_is_refused(spark, folder, tmp_path):
     state = json.loads(newest.read_text())
     assert state["format"] == "anabranch-rounds/1"
     newest.write_text("{")
-    newest.with_name(f".{newest.name}.crc").unlink()
     with pytest.raises(ab.PlanError, match="damaged state"):
         python_query(stream_of(spark, folder)).stream(Sink(), checkpoint=str(checkpoint))
+
+
+def test_a_guarded_native_predicate_is_not_asked_where_its_guard_is_null(
+    spark, tmp_path, monkeypatch
+):
+    """In a sampled round, too: nearly all rows are."""
+    monkeypatch.setattr(runner, "CURIOUS", 0.9)
+    rows = [(i, None if i % 2 else True, "x" if i % 2 else str(i)) for i in range(400)]
+    schema = "id long, flag boolean, body string"
+    spark.createDataFrame(rows, schema).write.parquet(str(tmp_path / "in"))
+    stream = spark.readStream.schema(schema).parquet(str(tmp_path / "in"))
+    query = ab.query(stream).where("NOT NOT flag AND id + 0 >= 0", name="flag")
+    query = query.where("cast(body AS int) > 3", name="number", after="flag")
+    sink = Sink()
+    handle = finished(query, sink, tmp_path / "checkpoint")
+    assert sink.ids() == list(range(4, 400, 2))
+    told = handle.history().collect()[0]
+    assert (told["rows"], told["rows_out"]) == (400, 198)
+    assert handle.plan().figures["number"]["cost"] > 0
+
+
+def test_two_actions_in_a_round_count_its_rows_once(spark, folder, tmp_path):
+    def write(df, _):
+        df.limit(1).collect()
+        df.write.format("noop").mode("overwrite").save()
+
+    query = ab.query(stream_of(spark, folder)).where("a + 0 <> 0", name="a")
+    handle = finished(query.where("b + 0 <> 0", name="b"), write, tmp_path / "checkpoint")
+    history = handle.history().collect()
+    assert [row["rows"] for row in history] == [ROWS] * FILES
+    assert sum(row["rows_out"] for row in history) == len(expected(spark, folder))
+
+
+def test_another_policy_begins_anew_and_says_so(spark, folder, tmp_path):
+    checkpoint = tmp_path / "checkpoint"
+    failing = python_query(stream_of(spark, folder)).stream(
+        Sink(fails_at=4), checkpoint=str(checkpoint), trigger="available now"
+    )
+    with pytest.raises(RuntimeError, match="no room"):
+        failing.await_termination()
+    with pytest.warns(UserWarning, match="learning begins anew"):
+        again = finished(
+            python_query(stream_of(spark, folder)),
+            Sink(),
+            checkpoint,
+            policy=ab.Fixed(order=["b", "a"]),
+        )
+    assert {row["plan"] for row in again.history().collect()[4:]} == {"1: b, a"}
 
 
 def test_what_cannot_run_in_rounds_is_refused(spark, folder, tmp_path):
@@ -166,6 +213,16 @@ def test_a_listener_that_raises_stops_the_stream(spark, folder, tmp_path):
     )
     with pytest.raises(ValueError, match="round 0"):
         handle.await_termination()
+
+
+def test_a_listener_may_stop_the_stream(spark, folder, tmp_path):
+    handles = []
+    handles.append(
+        python_query(stream_of(spark, folder)).stream(
+            Sink(), checkpoint=str(tmp_path / "c"), listener=lambda _: handles[0].stop()
+        )
+    )
+    assert handles[0].await_termination(60)
 
 
 def test_killed_every_row_has_the_fate_of_plain_spark(spark, tmp_path):

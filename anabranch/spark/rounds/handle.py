@@ -1,7 +1,9 @@
 """A stream that runs in rounds: how it is started, asked and stopped."""
 
 import threading
+import warnings
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from pyspark.errors import StreamingQueryException
@@ -9,16 +11,18 @@ from pyspark.sql import DataFrame
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from anabranch.kernel.rounds import RoundBrain
-from anabranch.model import InputError, Mesh, PlanError
+from anabranch.model import InputError, Mesh, PlanError, Tree
 from anabranch.policies import Policy
 from anabranch.report import Report
 from anabranch.spark.collector import Postman
+from anabranch.spark.native_stage import filtered
 from anabranch.spark.predicates import Conversion
+from anabranch.spark.rounds.observed import Sampler
 from anabranch.spark.rounds.runner import Round, Runner, Write
 from anabranch.spark.rounds.store import Store
 from anabranch.spark.run import prepare
 from anabranch.spark.stages import Declared, compile_stages, split
-from anabranch.spark.staging import unlooked
+from anabranch.spark.staging import given
 
 # Rounds that the history has, the newest: all of them are written with every round.
 MOST_ROUNDS = 1_000
@@ -26,6 +30,7 @@ SCHEMA = (
     "round long, plan string, rows long, rows_out long, evaluations long, seconds double, "
     "switched boolean, drift string"
 )
+TELLER = "anabranch-listener"
 Listener = Callable[[dict[str, Any]], Any]
 
 
@@ -54,31 +59,47 @@ class Rounds:
         self._history: list[Round] = []
         self._error: BaseException | None = None
         self._resumed = False
+        self._stopped = False
         self._untold: dict[int, Round] = {}
+        # Spark's own thread must not wait for what a listener does, nor for a stream that it stops.
+        self._teller = ThreadPoolExecutor(1, thread_name_prefix=TELLER)
         self._store = Store(self._session, checkpoint)
         self._check_state(self._store.load())
-        self._runner = _runner(source, declared, write, policy, attributes, start, seed)
-        stream: Any = source.writeStream.foreachBatch(self._round)
+        self._postman = Postman.of(self._session)
+        self._runner = _runner(
+            source, declared, write, policy, attributes, start, seed, self._postman
+        )
+        # Here, where a source can skip what simple comparisons exclude.
+        first = filtered(source, self._runner.staged.stages.first)
+        stream: Any = first.writeStream.foreachBatch(self._round)
         stream = stream.option("checkpointLocation", checkpoint)
         if trigger is not None:
             stream = stream.trigger(**_trigger(trigger))
-        self._postman = Postman.of(self._session)
+        self.query: Any = None
         if listener is not None:
             self._postman.listeners.append(self._progressed)
-        self.query = stream.start()
+        try:
+            self.query = stream.start()
+        except BaseException:
+            self._close()
+            raise
 
     def _progressed(self, told: Mapping[str, Any]) -> None:
         """Spark tells of a round that is committed: so do we."""
-        if self._listener is None or told["id"] != str(self.query.id):
+        if self.query is None or told["id"] != str(self.query.id):
             return
         with self._lock:
             done = self._untold.pop(int(told["batchId"]), None)
         if done is not None:
-            try:
-                self._listener({**done.to_dict(), "spark": told})
-            except Exception as error:  # raised to the user by await_termination
-                self._error = self._error or error
-                self.query.stop()
+            self._teller.submit(self._tell, {**done.to_dict(), "spark": told})
+
+    def _tell(self, told: dict[str, Any]) -> None:
+        assert self._listener is not None
+        try:
+            self._listener(told)
+        except Exception as error:  # raised to the user by await_termination
+            self._error = self._error or error
+            self.query.stop()
 
     def _round(self, batch: DataFrame, number: int) -> None:
         try:
@@ -86,10 +107,12 @@ class Rounds:
             done = self._runner.run(batch, number)
             with self._lock:
                 self._history = [*self._history, done][-MOST_ROUNDS:]
-                self._untold[number] = done
+                if self._listener is not None:
+                    self._untold[number] = done
             self._store.save(number, self._state())
         except BaseException as error:
-            self._error = self._error or error  # what ends the stream may interrupt a round
+            if not self._stopped:  # what ends the stream may interrupt a round
+                self._error = self._error or error
             raise
 
     def _resume(self, number: int) -> None:
@@ -101,12 +124,18 @@ class Rounds:
         if state is None:
             return
         try:
-            self._runner.native.restore(state["native"])
-            self._runner.fused.restore(state["fused"])
+            brains = {"native": self._runner.native, "fused": self._runner.fused}
+            known = [brain.restore(state[name]) for name, brain in brains.items()]
             self._runner.rows = int(state["rows"])
             self._history = [Round(**row) for row in state["history"]]
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise PlanError(f"damaged state of round {state.get('round')}: {error}") from error
+        if not all(known):
+            warnings.warn(
+                "the checkpoint's plan was learned under another policy or from other attributes; "
+                "learning begins anew",
+                stacklevel=2,
+            )
 
     def _state(self) -> dict[str, Any]:
         return {
@@ -151,6 +180,7 @@ class Rounds:
 
     def stop(self) -> None:
         """End the stream; the checkpoint has all that it knows."""
+        self._stopped = True
         self.query.stop()
         self._close()
 
@@ -173,6 +203,8 @@ class Rounds:
     def _close(self) -> None:
         """All that Spark has to tell has been told; no thread is left."""
         self._postman.wait()
+        # A listener may be what stops the stream.
+        self._teller.shutdown(wait=not threading.current_thread().name.startswith(TELLER))
         if self._progressed in self._postman.listeners:
             self._postman.listeners.remove(self._progressed)
         self._runner.close()
@@ -186,16 +218,20 @@ def _runner(
     attributes: Sequence[str] | None,
     start: Mesh | None,
     seed: int,
+    postman: Postman,
 ) -> Runner:
-    stages = split(declared)
-    staged = unlooked(source, stages, policy, attributes)
+    staged = given(source, declared, policy, start, attributes)
+    stages = staged.stages
     told = start.before if start and stages.fused else start
     native = RoundBrain(staged.before.query, staged.before.policy, told, seed)
+    if not (native.mesh.classifier is None or isinstance(native.mesh.classifier, Tree)):
+        native.mesh = Mesh.single(native.query, native.query.written())  # Spark needs an order
     prepared = prepare(source, stages, policy, start if stages.fused else None, attributes)
     fused = RoundBrain(prepared.query, prepared.policy, start if stages.fused else None, seed)
     conversion = Conversion.of(source.sparkSession.conf.get)
     compiled = compile_stages(stages, conversion, prepared.attributes, prepared.words)
-    return Runner(staged, prepared, compiled, native, fused, write, seed)
+    sampler = Sampler(staged.before, source) if native.learns else None
+    return Runner(staged, prepared, compiled, native, fused, write, postman, sampler, seed)
 
 
 def _check(source: DataFrame, write: Write, checkpoint: str) -> None:

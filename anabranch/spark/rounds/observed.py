@@ -1,47 +1,91 @@
-"""A sample of native predicates' rows inside the job that runs them, through `observe`."""
+"""What a round tells from inside the job that runs it, through `observe`.
+
+Rows are counted where they come in and where they go out. Some rounds ask all native predicates of
+some rows: these rows stay in the flow until they are told of behind the filters, where few rows are
+left, so that a row that is not sampled costs one draw.
+"""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from anabranch.model import NULL
 from anabranch.spark.attributes import numbers
-from anabranch.spark.look import guarded
+from anabranch.spark.catalyst import chain
+from anabranch.spark.look import guarded, without_guards
 from anabranch.spark.native_stage import Stage
 from anabranch.spark.stopwatch import stamps
 from anabranch.stats import Reservoir
 
-# A column name that no user has: it is dropped before the user sees the schema.
-FIELD = "__anabranch_sampled"
+# Column names that no user has: they are dropped before the user sees the schema.
+LUCKY, FIELD = "__anabranch_lucky", "__anabranch_sampled"
+# Rows that a partition tells of, at most about; how many there are is known only afterwards.
+MOST_ROWS = 1_000
+# The bits of an id that Spark counts a partition's rows by.
+PLACES = (1 << 33) - 1
 
 
-class Observed:
-    """The sampled rows of one round, and how many rows there were."""
+class Count:
+    """Rows that passed one place; of several actions in a round the one that read most."""
+
+    def __init__(self) -> None:
+        self.rows: int | None = None  # nothing told yet
+
+    def deliver(self, row: Any) -> None:
+        self.rows = max(self.rows or 0, int(row[0]))
+
+
+def counted(df: DataFrame, name: str) -> DataFrame:
+    """`df`, whose rows are told of under a name."""
+    return df.observe(name, F.count(F.lit(1)).alias("rows"))
+
+
+class Told:
+    """The rows sampled in a round; of several actions in it the one that told of most."""
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
-        self.rows = 0
-        self.sample = Reservoir(len(stage.query.attributes), len(stage.query), 10_000)
+        self.sample = self._empty(1)
+
+    def _empty(self, rows: int) -> Reservoir:
+        return Reservoir(len(self._stage.query.attributes), len(self._stage.query), rows)
 
     def deliver(self, row: Any) -> None:
-        """What an action tells: the rows sampled, as JSON, and the number of all."""
-        letters, self.rows = list(row[0]), self.rows + int(row[1])
-        if letters:
-            self.sample.update(*_read(self._stage, map(bytes, letters)))
+        letters = [bytes(letter) for letter in row[0]]
+        if len(letters) > len(self.sample):
+            self.sample = self._empty(len(letters))
+            self.sample.update(*_read(self._stage, letters))
 
 
-def observed(df: DataFrame, stage: Stage, rate: float, seed: int, name: str) -> DataFrame:
-    """`df`, of which a share `rate` of the rows is asked all predicates, with the time it takes."""
-    known = numbers(df, [attribute.name for attribute in stage.query.attributes])
-    fields = [value.alias(f"v{i}") for i, value in enumerate(known.values())]
-    fields += stamps([*guarded(stage.query, stage.conditions), F.lit(True)])
-    told = F.when(F.rand(seed) < rate, F.to_json(F.struct(*fields)).cast("binary"))
-    metrics = F.collect_list(FIELD).alias("sample"), F.count(F.lit(1)).alias("rows")
-    return df.withColumn(FIELD, told).observe(name, *metrics).drop(FIELD)
+class Sampler:
+    """Asks all native predicates of some rows of a round. Its expressions are made once."""
+
+    def __init__(self, stage: Stage, source: DataFrame) -> None:
+        known = numbers(source, [attribute.name for attribute in stage.query.attributes])
+        fields = [value.alias(f"v{i}") for i, value in enumerate(known.values())]
+        fields += stamps([*guarded(stage.query, stage.conditions), F.lit(True)])
+        written = [stage.conditions[name] for name in stage.query.written()]
+        lucky = F.col(LUCKY)
+        letter = F.to_json(F.struct(*fields), {"ignoreNullFields": "true"})
+        self._told = F.when(lucky, letter.cast("binary"))
+        self._passes = F.when(lucky, chain(written)).otherwise(F.lit(True))
+
+    def applied(
+        self, df: DataFrame, positions: Sequence[Column], rate: float, seed: int, name: str
+    ) -> DataFrame:
+        """The rows of `df` that pass the filters; a share `rate` of all is told of."""
+        place = F.monotonically_increasing_id().bitwiseAND(F.lit(PLACES))
+        df = df.withColumn(LUCKY, (F.rand(seed) < rate) & (place < MOST_ROWS / rate))
+        # In one conditional: of several filters Spark would make one that asks a predicate also
+        # where its guard is NULL.
+        df = df.filter(F.when(F.col(LUCKY), F.lit(True)).otherwise(chain(positions)))
+        df = df.withColumn(FIELD, self._told)
+        df = df.observe(name, F.collect_list(FIELD).alias("sample"))
+        return df.filter(self._passes).drop(LUCKY, FIELD)
 
 
 def _read(stage: Stage, letters: Iterable[bytes]) -> tuple[Any, Any, Any]:
@@ -55,4 +99,5 @@ def _read(stage: Stage, letters: Iterable[bytes]) -> tuple[Any, Any, Any]:
     read = np.array([[row[f"t{i}"] for i in range(count + 2)] for row in rows], float)
     seconds = np.diff(read, axis=1) * 1e-9
     least = float(np.median(seconds[:, -1]))  # to read the clock
-    return values, ~passed, np.maximum(seconds[:, :-1] - least, 0.0)
+    taken = np.maximum(seconds[:, :-1] - least, 0.0)
+    return values, ~passed, without_guards(stage.query, passed, taken)

@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 
 from anabranch.kernel.rounds import RoundBrain
 from anabranch.model import Mesh
@@ -16,11 +16,11 @@ from anabranch.policies.follow import Follow
 from anabranch.policies.query_mesh.agree import merged
 from anabranch.policies.query_mesh.from_sample import single_from
 from anabranch.report import Report, WorkerLog
+from anabranch.spark.catalyst import positions
 from anabranch.spark.collector import Collector, Observer, Postman
 from anabranch.spark.inflow import attach
-from anabranch.spark.native_stage import filtered
 from anabranch.spark.planning import as_tree, small_enough
-from anabranch.spark.rounds.observed import Observed, observed
+from anabranch.spark.rounds.observed import Count, Sampler, Told, counted
 from anabranch.spark.run import Prepared, joined
 from anabranch.spark.stages import Compiled
 from anabranch.spark.staging import Staged
@@ -31,6 +31,8 @@ Write = Callable[[DataFrame, int], Any]
 
 # Rows of a round that are sampled, as a share of them, in calm and as long as little is known.
 CALM, CURIOUS = 0.002, 0.02
+# In calm native predicates are sampled in every so many-th round.
+CALM_EVERY = 4
 # At least so many rows are aimed at, if the round before tells how many there may be.
 LEAST_ROWS = 100
 # A round waits for a plan that is looked for, for this share of what the last one took.
@@ -65,6 +67,32 @@ class Tee:
             observer.deliver(row)
 
 
+@dataclass(frozen=True)
+class Heard:
+    """What one round told."""
+
+    rows_in: Count
+    native: Told
+    workers: Collector
+    rows_out: Count
+
+
+@dataclass
+class _Mail:
+    """Where what a round observes is delivered to; kept as long as the round runs."""
+
+    postman: Postman
+    run: str
+    observers: list[Observer] = field(default_factory=list)
+
+    def to(self, part: str, observer: Observer) -> str:
+        """The name under which an observer is told."""
+        name = f"{self.run}-{part}"
+        self.postman.subscribe(name, observer)
+        self.observers.append(observer)  # the postman does not keep it
+        return name
+
+
 @dataclass
 class Thinker:
     """Looks for plans while rounds go on; at most one at a time."""
@@ -88,6 +116,17 @@ class Thinker:
         return drift
 
 
+def told(plan: Mesh) -> str:
+    """The plan of a round as a text of the history: all stages, and rules where there are any."""
+    stages = {"native": plan.before, "": plan, "behind": plan.behind}
+    lines = []
+    for title, mesh in stages.items():
+        if mesh is not None and len(mesh.query):
+            shown = mesh.rules() or str(mesh).splitlines()
+            lines += [f"{title} {line}" if title else line for line in shown]
+    return "\n".join(lines)
+
+
 @dataclass
 class Runner:
     """Runs rounds, one after the other."""
@@ -98,6 +137,8 @@ class Runner:
     native: RoundBrain
     fused: RoundBrain
     write: Write
+    postman: Postman
+    sampler: Sampler | None  # of the native predicates, if there are several
     seed: int
     total: Collector = field(init=False)  # of all rounds
     rows: int = 0  # of the last round
@@ -106,31 +147,42 @@ class Runner:
     def __post_init__(self) -> None:
         self.total = Collector(len(self.fused.query))
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="anabranch-rounds")
+        self._current: Mesh | None = None
+        self._positions: list[Column] = []
         self._thinkers = [Thinker(brain, self._pool) for brain in (self.native, self.fused)]
 
     def run(self, batch: DataFrame, number: int) -> Round:
         """Let the user write the rows of a micro-batch that pass, and learn from what that told."""
         begin = time.monotonic()
-        name = f"anabranch-round-{uuid.uuid4().hex}"
-        postman = Postman.of(batch.sparkSession)
-        natives, workers = Observed(self.staged.before), Collector(len(self.fused.query))
+        heard = Heard(Count(), Told(self.staged.before), Collector(len(self.fused.query)), Count())
+        mail = _Mail(self.postman, f"anabranch-round-{uuid.uuid4().hex}")
         switched = [thinker.adopted(PATIENCE * self.seconds) for thinker in self._thinkers]
-        below = filtered(batch, self.staged.stages.first)
         if switched[0]:
-            self.native.mesh = self._compilable(below)
+            self.native.mesh = self._compilable(batch)
         plan = self.plan()
-        if len(self.staged.before.query) > 1:
-            postman.subscribe(f"{name}-native", natives)
-            rate = self._rate(self.native)
-            below = observed(below, self.staged.before, rate, self.seed + number, f"{name}-native")
-        below = self.staged.before.applied(below, self.native.mesh)
+        below = self._below(counted(batch, mail.to("in", heard.rows_in)), number, mail, heard)
         if self.staged.stages.fused:
-            both = Tee((workers, self.total))
-            postman.subscribe(name, both)
-            below = attach(below, self._fused(name, number), self.compiled.inputs)
-        self.write(joined(self.staged.behind(below), self.compiled), number)
-        postman.wait()
-        return self._learned(number, plan, any(switched), natives, workers.log(), begin)
+            run = mail.to("workers", Tee((heard.workers, self.total)))
+            below = attach(below, self._fused(run, number), self.compiled.inputs, mail.postman)
+        out = joined(self.staged.behind(below), self.compiled)
+        self.write(counted(out, mail.to("out", heard.rows_out)), number)
+        mail.postman.wait()
+        return self._learned(number, plan, any(switched), heard, begin)
+
+    def _below(self, batch: DataFrame, number: int, mail: "_Mail", heard: Heard) -> DataFrame:
+        """The rows that pass what stands before the Python stage."""
+        below = batch
+        if self._current is not self.native.mesh:
+            conditions = self.staged.before.conditions
+            self._positions = positions(self.native.mesh, conditions, below)
+            self._current = self.native.mesh
+        if self.sampler is not None and (self.native.curious or number % CALM_EVERY == 0):
+            name, rate = mail.to("native", heard.native), self._rate(self.native)
+            seed = self.seed + number
+            return self.sampler.applied(below, self._positions, rate, seed, name)
+        for position in self._positions:
+            below = below.filter(position)
+        return below
 
     def _compilable(self, below: DataFrame) -> Mesh:
         """The new plan for native predicates as Spark can run it: a tree that the JVM compiles."""
@@ -148,7 +200,7 @@ class Runner:
         return replace(self.staged, plans=(before, self.staged.plans[1])).plan(fused)
 
     def _fused(self, name: str, number: int) -> Fused:
-        eager = LEAST_ROWS if self.fused.curious else 0
+        eager = LEAST_ROWS if self.fused.curious and self.fused.learns else 0
         policy = Follow(self._rate(self.fused), eager=eager, seed=self.seed + number)
         return Fused(
             name,
@@ -162,30 +214,27 @@ class Runner:
         )
 
     def _rate(self, brain: RoundBrain) -> float:
+        if not brain.learns:
+            return 0.0
         least = CURIOUS if brain.curious else CALM
         return min(1.0, max(least, LEAST_ROWS / self.rows)) if self.rows else least
 
     def _learned(
-        self,
-        number: int,
-        plan: Mesh,
-        switched: bool,
-        natives: Observed,
-        log: WorkerLog,
-        begin: float,
+        self, number: int, plan: Mesh, switched: bool, heard: Heard, begin: float
     ) -> Round:
-        samples = natives.sample, self._sample(log)
+        log = heard.workers.log()
+        samples = heard.native.sample, self._sample(log)
         drifts = [
             thinker.take(sample) for thinker, sample in zip(self._thinkers, samples, strict=True)
         ]
         report = Report.of(self.fused.query, log, "", self.prepared.policy.name)
-        self.rows = natives.rows or report.rows_in
+        self.rows = heard.rows_in.rows or 0
         self.seconds = time.monotonic() - begin
         return Round(
             number,
-            str(plan),
+            told(plan),
             self.rows,
-            report.rows_out,
+            heard.rows_out.rows or 0,
             sum(report.evaluations.values()),
             self.seconds,
             switched,

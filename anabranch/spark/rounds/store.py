@@ -19,14 +19,15 @@ class Store:
 
     def __init__(self, session: SparkSession, checkpoint: str) -> None:
         context: Any = session.sparkContext
-        self._gateway = context._gateway
         self._fs = context._jvm.org.apache.hadoop.fs
         configuration = context._jsc.hadoopConfiguration()
         folder = self._fs.Path(checkpoint, FOLDER)
-        self._files = folder.getFileSystem(configuration)
+        files = folder.getFileSystem(configuration)
+        summing = context._jvm.java.lang.Class.forName("org.apache.hadoop.fs.ChecksumFileSystem")
+        if summing.isInstance(files):
+            files = files.getRawFileSystem()  # a checksum is a second file, and renamed apart
+        self._files = files
         self._folder = self._files.makeQualified(folder)
-        uri = self._folder.toUri()
-        self._context = self._fs.FileContext.getFileContext(uri, configuration)
         self._io = context._jvm.org.apache.commons.io.IOUtils
 
     def save(self, number: int, data: dict[str, Any]) -> None:
@@ -39,12 +40,13 @@ class Store:
             stream.write(text.encode())
         finally:
             stream.close()
-        rename = getattr(self._fs, "Options$Rename")
-        options = self._gateway.new_array(rename, 1)
-        options[0] = rename.OVERWRITE
-        self._context.rename(partial, target, options)
-        for old in self._rounds()[:-KEPT]:
-            self._files.delete(self._path(old), False)
+        # Some file systems do not rename to what exists, as after a round that is run again. With
+        # that gone the state before the round is the newest: the one to run it with.
+        if not self._files.rename(partial, target):
+            self._files.delete(target, False)
+            if not self._files.rename(partial, target):
+                raise OSError(f"cannot write the state {target.toString()}")
+        self._files.delete(self._path(number - KEPT), False)
 
     def load(self, before: int | None = None) -> dict[str, Any] | None:
         """The newest state, of the rounds before that one; None if there is none."""
