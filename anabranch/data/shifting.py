@@ -10,19 +10,24 @@ from pyspark.sql.types import StructType
 
 COLUMNS = ("a", "b", "c", "d")
 SCHEMA = "id long, a int, b int, c int, d int"
-# Of each epoch, the share of rows that have a 0 in each column; the last is as the first.
+# Of each epoch, the share of rows with an even number in each column; the last is as the first.
 EPOCHS = ((0.5, 0.05, 0.6, 0.05), (0.05, 0.5, 0.05, 0.6), (0.5, 0.05, 0.6, 0.05))
 STEPS = 10_000
 
 
 def shifting(spark: SparkSession, rows: int, epochs: Sequence[Sequence[float]]) -> DataFrame:
-    """Rows with columns that are 0 or 1, in as many epochs of equal length as there are rates."""
+    """Rows of random numbers, in as many epochs of equal length as there are rates.
+
+    Whether a number is even no range of numbers tells: a plan can follow, but not foresee.
+    """
     epoch = (F.col("id") * len(epochs) / rows).cast("int")
     columns = []
     for i, name in enumerate(COLUMNS):
         rates = F.lit([round(STEPS * rate[i]) for rate in epochs])
         draw = F.pmod(F.xxhash64("id", F.lit(name)), F.lit(STEPS))
-        columns.append((draw >= rates[epoch]).cast("int").alias(name))
+        half = F.pmod(F.xxhash64("id", F.lit(f"half of {name}")), F.lit(1 << 20))
+        odd = (draw >= rates[epoch]).cast("int")
+        columns.append((2 * half + odd).cast("int").alias(name))
     return spark.range(rows).select("id", *columns)
 
 

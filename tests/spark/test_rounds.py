@@ -162,6 +162,14 @@ def test_a_guarded_native_predicate_is_not_asked_where_its_guard_is_null(
     assert handle.plan().figures["number"]["cost"] > 0
 
 
+def test_columns_that_belong_to_the_stream(spark, folder, tmp_path):
+    df, sink = stream_of(spark, folder), Sink()
+    query = ab.query(df).where(df["a"] + 0 != 0, name="a").where(df["b"] + 0 != 0, name="b")
+    query = query.where(lambda i: i % 3 != 0, df["id"], name="third")
+    finished(query, sink, tmp_path / "checkpoint")
+    assert sink.ids() == [i for i in expected(spark, folder) if i % 3 != 0]
+
+
 def test_two_actions_in_a_round_count_its_rows_once(spark, folder, tmp_path):
     def write(df, _):
         df.limit(1).collect()
