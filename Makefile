@@ -43,6 +43,8 @@ lint: setup  ## ruff, mypy (strict) and the layers
 bench: java setup  ## measure every policy (over an hour)
 	$(BIN)/anabranch bench mesh
 	$(BIN)/anabranch bench content
+	$(BIN)/anabranch bench native
+	$(BIN)/anabranch bench rounds
 	$(BIN)/anabranch bench filters --rows $(ROWS)
 
 clean:  ## remove the virtual environment and what was made

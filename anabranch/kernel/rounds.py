@@ -4,6 +4,7 @@ Statistics come from the workers, or from Spark itself, once a round; the plan c
 rounds only.
 """
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -30,6 +31,9 @@ GROWN = 2.0
 LEAST_GAIN, DOUBT = 0.02, 2.0
 # Standard errors by which newer rows must differ from older ones to be a drift.
 SURPRISE = 5.0
+# Rounds whose times are remembered, and the share by which a time must fall for a new plan.
+LEVELS, WARMED = 8, 0.2
+LEAST_SECONDS = 1e-9
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,7 @@ class RoundBrain:
     policy: Policy
     start: Mesh | None = None
     seed: int = 0
+    cold: bool = False  # whether times are of code that gets faster as it is compiled
     mesh: Mesh = field(init=False)
     window: Reservoir = field(init=False)
 
@@ -79,6 +84,8 @@ class RoundBrain:
         self.window = self._empty()
         self._due = LEAST_ROWS  # rows that must have been sampled for the next plan
         self._seen = 0
+        self._levels: deque[list[float]] = deque(maxlen=LEVELS)
+        self._thought_at = np.full(len(self.query), np.inf)  # levels of the last plan
 
     def _empty(self) -> Reservoir:
         return Reservoir(len(self.query.attributes), len(self.query), WINDOW, self.seed)
@@ -103,9 +110,27 @@ class RoundBrain:
         if drift:
             self.window = self._empty()
             self._seen, self._due = 0, LEAST_ROWS
-        self._remember(sample)
+        self._remember(self._levelled(sample) if self.cold else sample)
         self._seen += len(sample)
+        if self.cold and (self._level() < (1 - WARMED) * self._thought_at).any():
+            self._due = min(self._due, max(self._seen, LEAST_ROWS))
         return drift
+
+    def _level(self) -> Floats:
+        """The seconds that each operator usually took in the round where it was fastest."""
+        return np.min(np.array(self._levels), axis=0) if self._levels else self._thought_at
+
+    def _levelled(self, sample: Reservoir) -> Reservoir:
+        """The sample, and the rows known before, at the level of the fastest round.
+
+        Code that runs for few rows is slow, and slow by different factors, until it is compiled.
+        """
+        before, usual = self._level(), np.maximum(np.median(sample.times, axis=0), LEAST_SECONDS)
+        self._levels.append(usual.tolist())
+        now = self._level()
+        if len(self.window):
+            self.window = _scaled(self.window, now / before)
+        return _scaled(sample, now / usual)
 
     @property
     def learns(self) -> bool:
@@ -119,6 +144,7 @@ class RoundBrain:
     def thought(self) -> Callable[[], Mesh]:
         """The search for a plan by what is known now; it may run while rounds go on."""
         self._due = max(self._due, int(GROWN * self._seen))
+        self._thought_at = self._level()
         return partial(found, self.query, self.policy, self.window, self.seed)
 
     def adopt(self, mesh: Mesh) -> Decision:
@@ -174,6 +200,7 @@ class RoundBrain:
             "attributes": [[a.name, a.kind] for a in self.query.attributes],
             "plan": self.mesh.to_dict(),
             "window": sample_to_dict(self.window),
+            "levels": list(self._levels),
             "seen": self._seen,
             "due": self._due,
         }
@@ -190,6 +217,8 @@ class RoundBrain:
         told = sample_from_dict(data["window"])
         window.update(told.values, told.bits, told.times)
         self.window = window
+        self._levels.extend(data["levels"])
+        self._thought_at = self._level()
         self._seen, self._due = int(data["seen"]), int(data["due"])
         return True
 
@@ -204,6 +233,13 @@ def found(query: Query, policy: Policy, window: Reservoir, seed: int) -> Mesh:
     costs = costs_of(window)
     alone, together = (float(row_costs(plan, window, costs).mean()) for plan in (single, mesh))
     return mesh if together < (1 - LEAST_GAIN) * alone else single
+
+
+def _scaled(sample: Reservoir, factors: Floats) -> Reservoir:
+    """The same rows, with other times."""
+    scaled = Reservoir(sample.attributes, sample.operators, sample.size, 0)
+    scaled.update(sample.values, sample.bits, sample.times * factors)
+    return scaled
 
 
 def _timed(times: Floats) -> Floats:

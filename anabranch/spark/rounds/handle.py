@@ -223,7 +223,7 @@ def _runner(
     staged = given(source, declared, policy, start, attributes)
     stages = staged.stages
     told = start.before if start and stages.fused else start
-    native = RoundBrain(staged.before.query, staged.before.policy, told, seed)
+    native = RoundBrain(staged.before.query, staged.before.policy, told, seed, cold=True)
     if not (native.mesh.classifier is None or isinstance(native.mesh.classifier, Tree)):
         native.mesh = Mesh.single(native.query, native.query.written())  # Spark needs an order
     prepared = prepare(source, stages, policy, start if stages.fused else None, attributes)

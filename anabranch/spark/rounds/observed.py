@@ -6,6 +6,7 @@ left, so that a row that is not sampled costs one draw.
 """
 
 import json
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -23,6 +24,8 @@ from anabranch.stats import Reservoir
 
 # Column names that no user has: they are dropped before the user sees the schema.
 LUCKY, FIELD = "__anabranch_lucky", "__anabranch_sampled"
+# Steps of the draws.
+STEPS = 1 << 20
 # Rows that a partition tells of, at most about; how many there are is known only afterwards.
 MOST_ROWS = 1_000
 # The bits of an id that Spark counts a partition's rows by.
@@ -77,9 +80,14 @@ class Sampler:
     def applied(
         self, df: DataFrame, positions: Sequence[Column], rate: float, seed: int, name: str
     ) -> DataFrame:
-        """The rows of `df` that pass the filters; a share `rate` of all is told of."""
-        place = F.monotonically_increasing_id().bitwiseAND(F.lit(PLACES))
-        df = df.withColumn(LUCKY, (F.rand(seed) < rate) & (place < MOST_ROWS / rate))
+        """The rows of `df` that pass the filters; a share of about `rate` of all is told of."""
+        # A text is no part of the code that Spark generates, and there are few rates: the code is
+        # that of rounds before, and compiled.
+        share = 2.0 ** round(math.log2(rate))
+        place = F.monotonically_increasing_id()
+        draw = F.pmod(F.xxhash64(F.lit(f"round {seed}"), place), F.lit(STEPS))
+        early = place.bitwiseAND(F.lit(PLACES)) < MOST_ROWS / share
+        df = df.withColumn(LUCKY, (draw < share * STEPS) & early)
         # In one conditional: of several filters Spark would make one that asks a predicate also
         # where its guard is NULL.
         df = df.filter(F.when(F.col(LUCKY), F.lit(True)).otherwise(chain(positions)))
