@@ -33,7 +33,8 @@ LEAST_GAIN, DOUBT = 0.02, 2.0
 SURPRISE = 5.0
 # Rounds whose times are remembered, and the share by which a time must fall for a new plan.
 LEVELS, WARMED = 8, 0.2
-LEAST_SECONDS = 1e-9
+# What reading the clock alone may vary by: less is not told apart.
+LEAST_SECONDS = 5e-8
 
 
 @dataclass(frozen=True)
@@ -125,12 +126,13 @@ class RoundBrain:
 
         Code that runs for few rows is slow, and slow by different factors, until it is compiled.
         """
-        before, usual = self._level(), np.maximum(np.median(sample.times, axis=0), LEAST_SECONDS)
+        sample = _retimed(sample, np.maximum(sample.times, LEAST_SECONDS))
+        before, usual = self._level(), np.median(sample.times, axis=0)
         self._levels.append(usual.tolist())
         now = self._level()
         if len(self.window):
-            self.window = _scaled(self.window, now / before)
-        return _scaled(sample, now / usual)
+            self.window = _retimed(self.window, self.window.times * now / before)
+        return _retimed(sample, sample.times * now / usual)
 
     @property
     def learns(self) -> bool:
@@ -235,11 +237,11 @@ def found(query: Query, policy: Policy, window: Reservoir, seed: int) -> Mesh:
     return mesh if together < (1 - LEAST_GAIN) * alone else single
 
 
-def _scaled(sample: Reservoir, factors: Floats) -> Reservoir:
+def _retimed(sample: Reservoir, times: Floats) -> Reservoir:
     """The same rows, with other times."""
-    scaled = Reservoir(sample.attributes, sample.operators, sample.size, 0)
-    scaled.update(sample.values, sample.bits, sample.times * factors)
-    return scaled
+    retimed = Reservoir(sample.attributes, sample.operators, sample.size, 0)
+    retimed.update(sample.values, sample.bits, times)
+    return retimed
 
 
 def _timed(times: Floats) -> Floats:
