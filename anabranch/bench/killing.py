@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from anabranch.bench import rounds_job
 from anabranch.model import AnabranchError, Mesh
-from anabranch.spark.rounds.runner import told
+from anabranch.spark.rounds.runner import plan_text
 
 # Seconds that a process may take until it has done its share of rounds.
 PATIENCE = 180.0
@@ -88,7 +88,7 @@ class Victim:
         committed = self.committed()
         state = self._state(f"round-{committed - 1:012d}.json")
         native, fused = (Mesh.from_dict(state[name]["plan"]) for name in ("native", "fused"))
-        return Life(committed, told(replace(fused, before=native)))
+        return Life(committed, plan_text(replace(fused, before=native)))
 
     def _state(self, name: str = "round-*.json") -> dict[str, Any]:
         """The newest of that name."""

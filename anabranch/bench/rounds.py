@@ -144,7 +144,7 @@ def _adds(kind: str, spark: SparkSession, size: Size, repeat: int) -> Figure:
     turns: dict[str, list[list[float]]] = {PLAIN: [], OURS: []}
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "in"
-        table, make, plain = _kinds(spark, size.rows)[kind]
+        table, make, plain = KINDS[kind](spark, size.rows)
         write_files(table, source, BATCHES)
         contest = _Contest(partial(stream_of, spark, source, table.schema), make, plain)
         for turn in range(repeat + 1):  # the first one warms up
@@ -156,12 +156,12 @@ def _adds(kind: str, spark: SparkSession, size: Size, repeat: int) -> Figure:
     return _added(kind, size, repeat, {name: told[1:] for name, told in turns.items()})
 
 
-def _kinds(
-    spark: SparkSession, rows: int
-) -> dict[str, tuple[DataFrame, Callable[[DataFrame], ab.Query], Callable[[DataFrame], DataFrame]]]:
-    """Rows, the query, and the same in the best order in a plain foreachBatch."""
+# Rows, the query, and the same in the best order in a plain foreachBatch.
+Kind = tuple[DataFrame, Callable[[DataFrame], ab.Query], Callable[[DataFrame], DataFrame]]
 
-    def natives(df: DataFrame) -> ab.Query:
+
+def _natives(spark: SparkSession, rows: int) -> Kind:
+    def query_of(df: DataFrame) -> ab.Query:
         query = ab.query(df)
         for name in reversed(NATIVES):
             query = query.where(BY_NAME[name].spark, name=name)
@@ -172,20 +172,24 @@ def _kinds(
             df = df.filter(BY_NAME[name].spark)
         return df
 
-    judges = [filter_on_bit(bit, steps_for(cost)) for bit, cost in enumerate(MICROSECONDS)]
+    return records(spark, rows, NATIVES, [[[0.5] * len(NATIVES)]]), query_of, plain
 
-    def pythons(df: DataFrame) -> ab.Query:
+
+def _pythons(spark: SparkSession, rows: int) -> Kind:
+    judges = [filter_on_bit(bit, steps_for(cost)) for bit, cost in enumerate(MICROSECONDS)]
+    best = [f"f{bit}" for bit in range(len(judges))]
+
+    def query_of(df: DataFrame) -> ab.Query:
         query = ab.query(df)
-        for bit, judge in reversed(list(enumerate(judges))):
-            query = query.where(judge, "code", name=f"f{bit}")
+        for name, judge in reversed(list(zip(best, judges, strict=True))):
+            query = query.where(judge, "code", name=name)
         return query
 
-    def fixed(df: DataFrame) -> DataFrame:
-        return pythons(df).run(Fixed(tuple(f"f{bit}" for bit in range(len(judges))))).df
-
     codes = spark.range(rows).select("id", F.pmod(F.xxhash64("id"), F.lit(16)).alias("code"))
-    texts = records(spark, rows, NATIVES, [[[0.5] * len(NATIVES)]])
-    return {"native": (texts, natives, plain), "python": (codes, pythons, fixed)}
+    return codes, query_of, lambda df: query_of(df).run(Fixed(best)).df
+
+
+KINDS = {"native": _natives, "python": _pythons}
 
 
 def _added(kind: str, size: Size, repeat: int, turns: Mapping[str, list[list[float]]]) -> Figure:
@@ -237,8 +241,7 @@ ROUNDS_BENCH = Bench(
     "rounds",
     {},
     {
-        "native": partial(_adds, "native"),
-        "python": partial(_adds, "python"),
+        **{kind: partial(_adds, kind) for kind in KINDS},
         "drift": _drift,
         "kill": _kill,
     },

@@ -71,11 +71,12 @@ class Sampler:
         known = numbers(source, [attribute.name for attribute in stage.query.attributes])
         fields = [value.alias(f"v{i}") for i, value in enumerate(known.values())]
         fields += stamps([*guarded(stage.query, stage.conditions), F.lit(True)])
-        written = [stage.conditions[name] for name in stage.query.written()]
-        lucky = F.col(LUCKY)
-        letter = F.to_json(F.struct(*fields), {"ignoreNullFields": "true"})
-        self._told = F.when(lucky, letter.cast("binary"))
-        self._passes = F.when(lucky, chain(written)).otherwise(F.lit(True))
+        self._asked = F.when(F.col(LUCKY), F.struct(*fields))
+        letter = F.to_json(FIELD, {"ignoreNullFields": "true"}).cast("binary")
+        self._letters = F.collect_list(letter).alias("sample")
+        # A predicate whose guard does not hold drops nothing; the guard does.
+        verdicts = chain([F.col(FIELD)[f"b{i}"] for i in range(len(stage.query))])
+        self._passes = F.when(F.col(LUCKY), verdicts).otherwise(F.lit(True))
 
     def applied(
         self, df: DataFrame, positions: Sequence[Column], rate: float, seed: int, name: str
@@ -91,8 +92,7 @@ class Sampler:
         # In one conditional: of several filters Spark would make one that asks a predicate also
         # where its guard is NULL.
         df = df.filter(F.when(F.col(LUCKY), F.lit(True)).otherwise(chain(positions)))
-        df = df.withColumn(FIELD, self._told)
-        df = df.observe(name, F.collect_list(FIELD).alias("sample"))
+        df = df.withColumn(FIELD, self._asked).observe(name, self._letters)
         return df.filter(self._passes).drop(LUCKY, FIELD)
 
 

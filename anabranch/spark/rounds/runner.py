@@ -116,7 +116,7 @@ class Thinker:
         return drift
 
 
-def told(plan: Mesh) -> str:
+def plan_text(plan: Mesh) -> str:
     """The plan of a round as a text of the history: all stages, and rules where there are any."""
     stages = {"native": plan.before, "": plan, "behind": plan.behind}
     lines = []
@@ -232,7 +232,7 @@ class Runner:
         self.seconds = time.monotonic() - begin
         return Round(
             number,
-            told(plan),
+            plan_text(plan),
             self.rows,
             heard.rows_out.rows or 0,
             sum(report.evaluations.values()),
