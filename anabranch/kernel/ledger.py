@@ -3,8 +3,10 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
+from anabranch.model.telling import Words
 from anabranch.policies import Call, Event
 
 # Events that one ledger carries; the count of switches is exact beyond that.
@@ -74,9 +76,18 @@ class Times:
         return (self.total, self.converting, self.routing, self.learning)
 
 
-def _few(words: dict[float, str]) -> dict[float, str]:
-    """As many as are told apart: an attribute with more is hardly a class."""
-    return words if len(words) <= MAX_WORDS else dict(list(words.items())[:MAX_WORDS])
+def both_words(first: Words, second: Words) -> dict[str, dict[float, str]]:
+    """What numbers stand for by either; an attribute with very many is hardly a class.
+
+    Examples
+    --------
+    >>> both_words({"city": {1.0: "Oslo"}}, {"city": {2.0: "Rome"}})
+    {'city': {1.0: 'Oslo', 2.0: 'Rome'}}
+    """
+    return {
+        name: dict(islice({**first.get(name, {}), **second.get(name, {})}.items(), MAX_WORDS))
+        for name in {**first, **second}
+    }
 
 
 @dataclass
@@ -175,10 +186,7 @@ class Ledger:
         for route, evaluated in other.work.items():
             merged._add_work(route if merged._has_room(route) else OTHER_ROUTES, evaluated)
         merged.evidence = other.evidence or self.evidence
-        merged.words = {
-            name: _few({**self.words.get(name, {}), **other.words.get(name, {})})
-            for name in {**self.words, **other.words}
-        }
+        merged.words = both_words(self.words, other.words)
         return merged
 
     def to_dict(self) -> dict[str, Any]:

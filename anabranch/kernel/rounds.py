@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from anabranch.kernel.ledger import both_words
 from anabranch.kernel.rehearse import rehearse
 from anabranch.model import Mesh, Query
+from anabranch.model.telling import Words
 from anabranch.policies import Fixed, Policy
 from anabranch.policies.base import Bits, Floats
 from anabranch.policies.query_mesh import QueryMesh
@@ -87,6 +89,7 @@ class RoundBrain:
         self._seen = 0
         self._levels: deque[list[float]] = deque(maxlen=LEVELS)
         self._thought_at = np.full(len(self.query), np.inf)  # levels of the last plan
+        self.words: Words = {}
 
     def _empty(self) -> Reservoir:
         return Reservoir(len(self.query.attributes), len(self.query), WINDOW, self.seed)
@@ -116,6 +119,17 @@ class RoundBrain:
         if self.cold and (self._level() < (1 - WARMED) * self._thought_at).any():
             self._due = min(self._due, max(self._seen, LEAST_ROWS))
         return drift
+
+    def spell(self, words: Words) -> None:
+        """Take in what numbers stand for, so that plans are told in words."""
+        self.words = both_words(self.words, words)
+        self.use(self.mesh)
+
+    def use(self, mesh: Mesh) -> None:
+        """Make this the plan of the next round."""
+        worded = mesh.worded(both_words(mesh.words, self.words))
+        # The same object as long as nothing is new: hosts compile a plan once.
+        self.mesh = mesh if worded.words == mesh.words else worded
 
     def _level(self) -> Floats:
         """The seconds that each operator usually took in the round where it was fastest."""
@@ -161,8 +175,8 @@ class RoundBrain:
         before, after = float(now.mean()), float(then.mean())
         if before - after <= max(doubt, LEAST_GAIN * before):
             return Decision(self.mesh)
-        self.mesh = mesh
-        return Decision(mesh, True, "", before, after)
+        self.use(mesh)
+        return Decision(self.mesh, True, "", before, after)
 
     def _remember(self, sample: Reservoir) -> None:
         """The newest rows are kept."""

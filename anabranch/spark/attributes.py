@@ -176,11 +176,14 @@ def words_of(df: DataFrame, names: Sequence[str]) -> Column | None:
     """Now and then the words of a row, by which numbers that stand for words can be told."""
     if not names:
         return None
-    known = usable(df.schema)
-    paths = [".".join(map(quoted, known[name][0])) for name in names]
-    # A word too long to be a class is not told.
-    words = [F.when(F.octet_length(path) <= LONGEST_WORD, F.col(path)) for path in paths]
+    words = [spelled(*typed(df, name)) for name in names]
     return F.when(F.rand(0) * SPELLED_EVERY < 1, F.array(*words))
+
+
+def spelled(column: Column, kind: DataType) -> Column:
+    """The word that a row has; one too long to be a class is not told."""
+    assert isinstance(kind, WORDS)
+    return F.when(F.octet_length(column) <= LONGEST_WORD, column)
 
 
 def as_number(column: Column, kind: DataType) -> Column:

@@ -1,6 +1,7 @@
 """The brain of a stream in rounds: it follows drift, and goes on where it was."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -126,3 +127,24 @@ def test_times_of_code_that_is_not_compiled_yet_are_levelled():
     again = RoundBrain(brain.query, AGreedy(), cold=True)
     assert again.restore(json.loads(json.dumps(brain.to_dict())))
     assert np.median(again.window.times, axis=0) == pytest.approx([10e-6, 1e-6])
+
+
+def test_plans_are_told_in_words_also_after_a_restart():
+    query = replace(QUERY, attributes=(Attribute("kind", "word"), Attribute("noise")))
+    brain = RoundBrain(query, Auto())
+    classes = [[0.1, 0.9, 0.9], [0.9, 0.1, 0.9]]
+    for number in range(10):
+        brain.observe(sampled(number, classes, 300))
+    assert "apple" not in str(brain.mesh.rules())
+    brain.spell({"kind": {0.0: "apple", 1.0: "pear"}})
+    assert "apple" in str(brain.mesh.rules()) or "pear" in str(brain.mesh.rules())
+    plan = brain.mesh
+    brain.spell({"kind": {0.0: "apple"}})
+    assert brain.mesh is plan  # nothing new: nothing to compile
+    again = RoundBrain(query, Auto())
+    assert again.restore(json.loads(json.dumps(brain.to_dict())))
+    assert again.mesh.rules() == plan.rules()
+    for number in range(100, 104):
+        brain.observe(sampled(number, classes[::-1], 300))
+    assert brain.mesh.routes != plan.routes or brain.mesh.classifier != plan.classifier
+    assert "apple" in str(brain.mesh.rules()) or "pear" in str(brain.mesh.rules())

@@ -8,6 +8,7 @@ import anabranch as ab
 from anabranch.bench.killing import Victim
 from anabranch.bench.rounds_job import kept
 from anabranch.data.shifting import EPOCHS, shifting, write_files
+from anabranch.spark.attributes import numbers
 from anabranch.spark.rounds import runner
 
 FILES, ROWS = 8, 2_000
@@ -109,6 +110,16 @@ def test_native_predicates_in_rounds(spark, folder, tmp_path, python):
     plan = handle.plan().before if python else handle.plan()
     assert set(plan.query.names) == {"a", "b"}
     assert plan.figures["a"]["cost"] > 0
+    known = handle._runner.native.words["s"]
+    assert known
+    assert known == words_of(spark, known)
+
+
+def words_of(spark, known):
+    """What Spark has as the numbers of these words, the other way round."""
+    words = spark.createDataFrame([(word,) for word in known.values()], "s string")
+    rows = words.select(numbers(words, ["s"])["s"], "s").collect()
+    return {row[0]: row[1] for row in rows}
 
 
 def test_a_write_that_raises_stops_the_stream_and_the_round_is_given_again(spark, folder, tmp_path):

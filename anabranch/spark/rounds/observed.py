@@ -7,7 +7,7 @@ left, so that a row that is not sampled costs one draw.
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from anabranch.model import NULL
-from anabranch.spark.attributes import numbers
+from anabranch.model.telling import Words
+from anabranch.spark.attributes import numbers, spelled, typed
 from anabranch.spark.catalyst import chain
 from anabranch.spark.look import guarded, without_guards
 from anabranch.spark.native_stage import Stage
@@ -53,6 +54,7 @@ class Told:
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
         self.sample = self._empty(1)
+        self.words: Words = {}
 
     def _empty(self, rows: int) -> Reservoir:
         return Reservoir(len(self._stage.query.attributes), len(self._stage.query), rows)
@@ -61,7 +63,9 @@ class Told:
         letters = [bytes(letter) for letter in row[0]]
         if len(letters) > len(self.sample):
             self.sample = self._empty(len(letters))
-            self.sample.update(*_read(self._stage, letters))
+            rows = [json.loads(letter) for letter in letters]
+            self.sample.update(*_read(self._stage, rows))
+            self.words = _words(self._stage, rows)
 
 
 class Sampler:
@@ -70,6 +74,9 @@ class Sampler:
     def __init__(self, stage: Stage, source: DataFrame) -> None:
         known = numbers(source, [attribute.name for attribute in stage.query.attributes])
         fields = [value.alias(f"v{i}") for i, value in enumerate(known.values())]
+        fields += [
+            spelled(*typed(source, name)).alias(f"w{i}") for i, name in _word_attributes(stage)
+        ]
         fields += stamps([*guarded(stage.query, stage.conditions), F.lit(True)])
         self._asked = F.when(F.col(LUCKY), F.struct(*fields))
         letter = F.to_json(FIELD, {"ignoreNullFields": "true"}).cast("binary")
@@ -96,9 +103,21 @@ class Sampler:
         return df.filter(self._passes).drop(LUCKY, FIELD)
 
 
-def _read(stage: Stage, letters: Iterable[bytes]) -> tuple[Any, Any, Any]:
+def _word_attributes(stage: Stage) -> list[tuple[int, str]]:
+    """Place and name of the attributes that are words."""
+    return [(i, a.name) for i, a in enumerate(stage.query.attributes) if a.kind == "word"]
+
+
+def _words(stage: Stage, rows: Sequence[Mapping[str, Any]]) -> Words:
+    """What the numbers of the rows told stand for."""
+    return {
+        name: {float(row[f"v{i}"]): row[f"w{i}"] for row in rows if f"w{i}" in row}
+        for i, name in _word_attributes(stage)
+    }
+
+
+def _read(stage: Stage, rows: Sequence[Mapping[str, Any]]) -> tuple[Any, Any, Any]:
     """Values, drops and seconds of the rows told."""
-    rows = [json.loads(letter) for letter in letters]
     attributes, count = len(stage.query.attributes), len(stage.query)
     values = np.array(
         [[float(row.get(f"v{i}", NULL)) for i in range(attributes)] for row in rows]

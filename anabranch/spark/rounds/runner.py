@@ -158,7 +158,7 @@ class Runner:
         mail = _Mail(self.postman, f"anabranch-round-{uuid.uuid4().hex}")
         switched = [thinker.adopted(PATIENCE * self.seconds) for thinker in self._thinkers]
         if switched[0]:
-            self.native.mesh = self._compilable(batch)
+            self.native.use(self._compilable(batch))
         plan = self.plan()
         below = self._below(counted(batch, mail.to("in", heard.rows_in)), number, mail, heard)
         if self.staged.stages.fused:
@@ -224,6 +224,8 @@ class Runner:
     ) -> Round:
         log = heard.workers.log()
         samples = heard.native.sample, self._sample(log)
+        self.native.spell(heard.native.words)
+        self.fused.spell(log.words)
         drifts = [
             thinker.take(sample) for thinker, sample in zip(self._thinkers, samples, strict=True)
         ]
