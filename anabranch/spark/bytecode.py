@@ -16,17 +16,26 @@ MOST_BYTES = 7_000
 TOO_LARGE = 1 << 16
 
 
-def largest_method(df: DataFrame) -> int:
-    """Bytes of the largest method of the whole-stage code of a plan; 0 if there is none."""
+def largest_method(df: DataFrame) -> int | None:
+    """Bytes of the largest method of the whole-stage code of a plan; None if Spark tells of none.
+
+    A plan that Spark adapts while it runs has no code before. A classic session makes the code of
+    the plan as it stands; a Connect server tells of none.
+    """
     if is_connect(df):
         from anabranch.spark import connect
 
         return _largest(connect.code_sizes(df))
-    plan: Any = df
-    stages = plan._jdf.queryExecution().debug().codegenToSeq()
+    frame: Any = df
+    jvm, queried = frame.sparkSession._jvm, frame._jdf.queryExecution()
+    plan = jvm.org.apache.spark.sql.execution.QueryExecution.prepareExecutedPlan(
+        queried.sparkSession(), queried.sparkPlan()
+    )
+    debug = getattr(getattr(jvm.org.apache.spark.sql.execution.debug, "package$"), "MODULE$")
+    stages = debug.codegenStringSeq(plan)
     return _largest([stages.apply(i)._3().maxMethodCodeSize() for i in range(stages.size())])
 
 
-def _largest(sizes: Sequence[int]) -> int:
+def _largest(sizes: Sequence[int]) -> int | None:
     """Of code that is too large for any class Spark does not know the size."""
-    return max((size if size >= 0 else TOO_LARGE for size in map(int, sizes)), default=0)
+    return max((size if size >= 0 else TOO_LARGE for size in map(int, sizes)), default=None)

@@ -1,23 +1,25 @@
 """The Catalyst host: a plan for native predicates as filters inside Spark, without Python.
 
-One filter per position of the routes: the predicate that a row's route has there. Spark asks the
-filters of a plan one after the other, and reads a column when the first of them needs it. Where
+One filter per position of the routes: the predicate that a row's route has there; and one per
+predicate where the ends of routes agree on an order. Spark asks the filters of a plan one after the
+other, and reads a column when the first of them needs it. Where
 routes differ the predicates stand in the branches of a conditional: what branches of a plain
 conjunction share Spark would hoist (common-subexpression elimination), and evaluate for all rows.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from graphlib import CycleError, TopologicalSorter
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from anabranch.model import AtMost, InputError, Leaf, Mesh, OneOf, Tree
-from anabranch.model.tree import Node
-from anabranch.spark.attributes import numbers, possible
+from anabranch.model.tree import Node, nodes
+from anabranch.spark.attributes import numbers, possible, typed
 
 Conditions = Mapping[str, Column]  # a predicate's name -> its expression
-Numbers = Mapping[str, Column]  # an attribute's name -> the number that stands for its value
+Order = tuple[str, ...]
 
 
 def applied(df: DataFrame, mesh: Mesh, conditions: Conditions) -> DataFrame:
@@ -33,14 +35,52 @@ def conjunction(mesh: Mesh, conditions: Conditions, df: DataFrame) -> Column:
 
 
 def positions(mesh: Mesh, conditions: Conditions, df: DataFrame) -> list[Column]:
-    """Of each position of the routes, the predicate that a row's own route has there."""
-    columns = []
-    for names in zip(*(route.order for route in mesh.routes), strict=True):
-        if len(set(names)) == 1:
-            columns.append(conditions[names[0]])
-        else:
-            columns.append(by_route(mesh, df, [conditions[name] for name in names]))
-    return columns
+    """The filters to ask one after the other, each with what a row's own route asks there."""
+    orders, nothing = [route.order for route in mesh.routes], F.lit(True)
+    own, shared = own_and_shared(orders)
+    routed = router(mesh, df)
+
+    def asked(names: Sequence[str | None]) -> Column:
+        each = [nothing if name is None else conditions[name] for name in names]
+        return each[0] if len(set(names)) == 1 else routed(each)
+
+    first = [asked([order[position] for order in orders]) for position in range(own)]
+    ends = [asked([name if name in order[own:] else None for order in orders]) for name in shared]
+    return [*first, *ends]
+
+
+def own_and_shared(orders: Sequence[Order]) -> tuple[int, Order]:
+    """How many positions routes have for themselves, and the order of all that comes after.
+
+    So that as few copies of predicates are needed as can be.
+
+    >>> own_and_shared([("a", "b", "c", "d"), ("b", "a", "c", "d"), ("d", "a", "b", "c")])
+    (1, ('a', 'b', 'c', 'd'))
+    >>> own_and_shared([("a", "b"), ("b", "a")])
+    (2, ())
+    """
+    length = len(orders[0])
+    best, fewest = (length, Order()), sum(len(set(names)) for names in zip(*orders, strict=True))
+    for own in range(length - 1, -1, -1):
+        shared = _one_order([order[own:] for order in orders])
+        if shared is None:
+            break
+        copies = sum(len({order[i] for order in orders}) for i in range(own)) + len(shared)
+        if copies < fewest:
+            best, fewest = (own, shared), copies
+    return best
+
+
+def _one_order(ends: Sequence[Order]) -> Order | None:
+    """An order of all that has each of these as a part, if there is one."""
+    sorter: TopologicalSorter[str] = TopologicalSorter()
+    for end in ends:
+        for name, before in zip(end, (None, *end), strict=False):
+            sorter.add(name, *([before] if before else []))
+    try:
+        return tuple(sorter.static_order())
+    except CycleError:
+        return None
 
 
 def chain(conditions: Sequence[Column]) -> Column:
@@ -51,10 +91,13 @@ def chain(conditions: Sequence[Column]) -> Column:
     return whole
 
 
-def by_route(mesh: Mesh, df: DataFrame, columns: Sequence[Column]) -> Column:
-    """Of one column per route, that of the route that a row of `df` takes in the kernel, too."""
+def router(mesh: Mesh, df: DataFrame) -> Callable[[Sequence[Column]], Column]:
+    """A function that makes of one column per route that of the route that a row of `df` takes.
+
+    It is the route that the row takes in the kernel, too.
+    """
     if mesh.classifier is None:
-        return columns[0]
+        return lambda columns: columns[0]
     tree = mesh.classifier.each_row
     if not isinstance(tree, Tree):
         raise InputError(
@@ -62,20 +105,29 @@ def by_route(mesh: Mesh, df: DataFrame, columns: Sequence[Column]) -> Column:
             "policies mesh and auto gives a tree where one tells the classes apart"
         )
     mesh.check(replace(mesh.query, attributes=possible(df)))
-    return _branch(tree.root, numbers(df, tree.attributes), columns)
+    tests = {
+        node: _holds(mesh, df, node) for node in nodes(tree.root) if not isinstance(node, Leaf)
+    }
+    return lambda columns: _branch(tree.root, columns, tests)
 
 
-def _branch(node: Node, number: Numbers, columns: Sequence[Column]) -> Column:
+def _branch(
+    node: Node, columns: Sequence[Column], tests: Mapping[AtMost | OneOf, Column]
+) -> Column:
     if isinstance(node, Leaf):
         return columns[node.route]
-    yes, no = (_branch(way, number, columns) for way in (node.yes, node.no))
-    return yes if yes is no else F.when(_holds(node, number), yes).otherwise(no)
+    yes, no = (_branch(way, columns, tests) for way in (node.yes, node.no))
+    return yes if yes is no else F.when(tests[node], yes).otherwise(no)
 
 
-def _holds(question: AtMost | OneOf, number: Numbers) -> Column:
+def _holds(mesh: Mesh, df: DataFrame, question: AtMost | OneOf) -> Column:
     """Whether a test holds; one that is NULL does not, so rows without a value go the other way."""
-    value = number[question.attribute]
+    name = question.attribute
     # Spark orders NaN above all numbers: it is at most none of them, as in the kernel.
     if isinstance(question, AtMost):
-        return value <= question.border
-    return value.isin(*question.values)
+        return numbers(df, [name])[name] <= question.border
+    words = mesh.words.get(name, {})
+    if all(value in words for value in question.values):
+        # Less code than the number that stands for a word, and faster.
+        return typed(df, name)[0].isin(*(words[value] for value in question.values))
+    return numbers(df, [name])[name].isin(*question.values)

@@ -33,6 +33,7 @@ READING = 2.0
 class Look:
     """A cached sample, and every native predicate timed on every row of it."""
 
+    source: DataFrame
     some: DataFrame
     query: Query
     timed: Timed
@@ -83,13 +84,15 @@ def looking(
         rows = _counted(whole, READING * spec.seconds)
         if rows is None:
             nothing = np.zeros((0, len(query)))
-            yield Look(whole, query, Timed(nothing.astype(bool), nothing), {}, spec, seed, begun)
+            untimed = Timed(nothing.astype(bool), nothing)
+            yield Look(source, whole, query, untimed, {}, spec, seed, begun)
             return
         some = part(whole, predicates, rows, FIRST * spec.seconds)
         looked = timed(some, predicates, (1 - FIRST - COMPARING) * spec.seconds)
         values = _values(some, [attribute.name for attribute in query.attributes])
         seconds = without_guards(query, looked.passed, looked.seconds)
-        yield Look(some, query, replace(looked, seconds=seconds), values, spec, seed, begun)
+        known = replace(looked, seconds=seconds)
+        yield Look(source, some, query, known, values, spec, seed, begun)
     finally:
         whole.unpersist()
 

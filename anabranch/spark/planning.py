@@ -1,5 +1,6 @@
 """Plans for native predicates: sampled, timed, compiled, and compared before the job."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame
@@ -8,10 +9,19 @@ from anabranch.kernel.rehearse import rehearse
 from anabranch.model import Mesh, Query, Tree, microseconds
 from anabranch.policies import Policy
 from anabranch.policies.query_mesh import QueryMesh
-from anabranch.policies.query_mesh.from_sample import explained, fewer, mesh_from, single_from
+from anabranch.policies.query_mesh.from_sample import (
+    best_order,
+    explained,
+    fewer,
+    mean_costs,
+    mesh_from,
+    same_ends,
+    single_from,
+)
+from anabranch.policies.query_mesh.repair import expected
 from anabranch.policies.query_mesh.treed import treed
 from anabranch.spark.attributes import numbers, typed
-from anabranch.spark.bytecode import MOST_BYTES, largest_method
+from anabranch.spark.bytecode import MOST_BYTES, TOO_LARGE, largest_method
 from anabranch.spark.catalyst import Conditions, applied, conjunction
 from anabranch.spark.look import COMPARING, Look
 from anabranch.spark.stopwatch import Floats, timed
@@ -19,6 +29,8 @@ from anabranch.stats import Reservoir
 
 # Standard errors, and the share of the cost, by which several routes must be better than one.
 DOUBT, LEAST_GAIN = 2.0, 0.01
+# How far off a guess of the size of code may be.
+GUESSED = 1.4
 
 
 @dataclass(frozen=True)
@@ -61,29 +73,61 @@ def _found(look: Look, query: Query, conditions: Conditions, policy: Policy) -> 
     sample, some = look.reservoir(query), look.some
     if not isinstance(policy, QueryMesh):
         told = as_tree(rehearse(policy, query, sample, look.seed), sample, look.seed)
-        told = small_enough(told, sample, conditions, some) or single_from(query, sample)
-        return Planned(worded(told, some), look.rows)
+        fitting = small_enough(worded(told, some), sample, conditions, look.source)
+        return Planned(fitting or single_from(query, sample), look.rows)
     single, mesh = single_from(query, sample), mesh_from(query, sample, look.seed)
-    mesh = small_enough(mesh, sample, conditions, some)
+    if mesh is not None:
+        mesh = small_enough(worded(mesh, some), sample, conditions, look.source)
     if mesh is None:
         return Planned(single, look.rows)
     both = [conjunction(plan, conditions, some) for plan in (single, mesh)]
     compared = timed(some, both, COMPARING * look.spec.seconds)
     alone, together = compared.seconds[~look.learned].T
-    best = worded(mesh, some) if _is_better(alone, together) else single
+    best = mesh if _is_better(alone, together) else single
     return Planned(best, look.rows, 0.0, float(alone.mean()), float(together.mean()))
 
 
 def small_enough(
-    mesh: Mesh | None, sample: Reservoir, conditions: Conditions, some: DataFrame
+    mesh: Mesh, sample: Reservoir, conditions: Conditions, df: DataFrame
 ) -> Mesh | None:
-    """With as many routes as the JVM compiles: every route has all predicates' code once more."""
-    while mesh is not None and mesh.classifier is not None:
-        code = largest_method(applied(some, mesh, conditions))
-        if code <= MOST_BYTES:
-            return explained(mesh, sample)
-        mesh = fewer(mesh, sample)
-    return mesh
+    """The mesh as the JVM compiles it: every route has the code of predicates once more.
+
+    If it is too large, the cheapest of those whose routes share their ends, or that have fewer
+    routes; None if none of them fits.
+    """
+
+    def code(plan: Mesh) -> int:
+        return largest_method(applied(df, plan, conditions)) or TOO_LARGE
+
+    if mesh.classifier is None or (whole := code(mesh)) <= MOST_BYTES:
+        return mesh
+    found = _ended(mesh, sample, code), _fewer(mesh, sample, code, whole)
+    costs = mean_costs(sample)
+    fitting = [plan for plan in found if plan is not None]
+    best = min(fitting, key=lambda plan: expected(plan, sample, costs), default=None)
+    return explained(best, sample) if best else None
+
+
+def _ended(mesh: Mesh, sample: Reservoir, code: Callable[[Mesh], int]) -> Mesh | None:
+    """With orders of their own for as many positions as fit, and one order for what is left."""
+    shared, best = best_order(mesh.query, sample.bits, sample.times), None
+    for own in range(1, len(mesh.query) - 1):
+        plan = same_ends(mesh, own, shared)
+        if code(plan) > MOST_BYTES:
+            break
+        best = plan
+    return best
+
+
+def _fewer(mesh: Mesh, sample: Reservoir, code: Callable[[Mesh], int], whole: int) -> Mesh | None:
+    """With as many routes as fit; those that hardly can are not asked of Spark."""
+    left = fewer(mesh, sample)
+    while left is not None:
+        guess = whole * len(left.routes) / len(mesh.routes)
+        if guess <= GUESSED * MOST_BYTES and code(left) <= MOST_BYTES:
+            break
+        left = fewer(left, sample)
+    return left
 
 
 def as_tree(mesh: Mesh, sample: Reservoir, seed: int) -> Mesh:

@@ -13,7 +13,7 @@ from anabranch.data.mesh_streams import xor
 from anabranch.model import NULL, AtMost, Leaf, Mesh, OneOf, Operator, Query, Route, Tree
 from anabranch.report.explain import explain_plan
 from anabranch.spark.attributes import numbers
-from anabranch.spark.catalyst import by_route
+from anabranch.spark.catalyst import router
 from anabranch.spark.pilot import sample
 
 ROWS = 40_000
@@ -215,14 +215,17 @@ def test_the_tree_as_an_expression_says_what_the_kernel_says(df):
     )
     mesh = Mesh(query, routes, {}, Tree(root))
     numbered = [F.lit(0), F.lit(1)]
-    rows = known.join(df.select("id", by_route(mesh, df, numbered).alias("route")), "id").collect()
+    route, worded = router(mesh, df), router(mesh.worded({"sector": {agri: "agri"}}), df)
+    asked = df.select("id", route(numbered).alias("route"), worded(numbered).alias("worded"))
+    rows = known.join(asked, "id").collect()
     columns = {
         name: np.array([NULL if row[name] is None else row[name] for row in rows]) for name in names
     }
     told = mesh.classifier.classify(columns.__getitem__, len(rows), np.random.default_rng(0))
     assert told.routes.tolist() == [row["route"] for row in rows]
+    assert told.routes.tolist() == [row["worded"] for row in rows]
     assert set(told.routes.tolist()) == {0, 1}
-    assert df.select(by_route(Mesh(query, routes[:1]), df, numbered)).first()[0] == 0
+    assert df.select(router(Mesh(query, routes[:1]), df)(numbered)).first()[0] == 0
 
 
 def test_a_stream_learns_from_micro_batch_to_micro_batch(df, plain, spark, tmp_path):

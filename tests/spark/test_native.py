@@ -3,6 +3,7 @@
 import re
 import time
 from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -10,10 +11,13 @@ from pyspark.sql import functions as F
 
 import anabranch as ab
 from anabranch.data.records import BY_NAME, records
-from anabranch.model import AtMost, Leaf, Mesh, Operator, Query, Route, Tree
+from anabranch.model import AtMost, Attribute, Leaf, Mesh, Operator, Query, Route, Tree
 from anabranch.spark import look, planning, stopwatch
+from anabranch.spark.bytecode import MOST_BYTES, largest_method
+from anabranch.spark.catalyst import applied
 from anabranch.spark.native import looked_at
 from anabranch.spark.sampling import megabytes
+from anabranch.stats import Reservoir
 
 NAMES = ["regex", "json", "masked", "path"]
 # Each class of rows has a predicate of its own that drops nearly all of them.
@@ -93,6 +97,32 @@ def test_whole_stage_codegen_is_still_there(skewed):
     executed = run.df._jdf.queryExecution().executedPlan().toString()
     assert re.search(r"\*\(\d+\) Filter .*CASE WHEN", executed)
     assert "Python" not in executed
+
+
+def halved(first, last):
+    """A tree that tells routes apart by id, 500 each."""
+    if last - first == 1:
+        return Leaf(first)
+    middle = (first + last) // 2
+    return AtMost("id", halved(first, middle), halved(middle, last), 500.0 * middle)
+
+
+def test_routes_that_the_jvm_would_not_compile_share_their_ends(skewed):
+    names = ("regex", "json", "masked", "path")
+    query = Query(tuple(map(Operator, names)), (Attribute("id"),))
+    routes = tuple(Route.of(query, order) for order in permutations(range(4)))
+    mesh = Mesh(query, routes, {}, Tree(halved(0, len(routes))))
+    conditions = {name: F.expr(BY_NAME[name].spark) for name in names}
+    sample = Reservoir(attributes=1, operators=4)
+    drops = np.random.default_rng(0).random((500, 4)) < 0.5
+    sample.update(np.arange(500)[:, None] * 24.0, drops, np.full((500, 4), 1e-6))
+    # Spark adapts this plan while it runs: before, it has no code.
+    source = skewed.repartition(2, "id")
+    assert largest_method(applied(source, mesh, conditions)) > MOST_BYTES
+    fitting = planning.small_enough(mesh, sample, conditions, source)
+    assert largest_method(applied(source, fitting, conditions)) <= MOST_BYTES
+    assert len(fitting.routes) > 1
+    assert sorted(ids(applied(source, fitting, conditions))) == sorted(ids(plain_of(skewed)))
 
 
 def test_the_session_is_left_as_it_was(spark, skewed):

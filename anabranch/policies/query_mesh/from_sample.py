@@ -1,5 +1,6 @@
 """Plans from one sample whose rows were timed one by one, as Spark's own expressions are."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -72,12 +73,38 @@ def retimed(mesh: Mesh, sample: Reservoir) -> Mesh:
         known = rows.sum() >= LEAST_ROWS
         own = best_order(mesh.query, sample.bits[rows], sample.times[rows])
         orders.append(own if known else route.order)
+    return _routed(mesh, orders)
+
+
+def _routed(mesh: Mesh, orders: Sequence[tuple[str, ...]]) -> Mesh:
+    """The mesh with an order for each of its routes."""
     distinct = list(dict.fromkeys(orders))
     if len(distinct) == 1:
         return Mesh.single(mesh.query, distinct[0])
+    assert isinstance(mesh.classifier, Tree)
     tree = mesh.classifier.mapped(lambda place: distinct.index(orders[place]))
     routes = tuple(Route(mesh.query, order) for order in distinct)
     return replace(mesh, routes=routes, classifier=tree, reasons=())
+
+
+def same_ends(mesh: Mesh, own: int, shared: Sequence[str]) -> Mesh:
+    """The mesh whose routes have so many operators in orders of their own, others as `shared`.
+
+    Few rows get that far: there routes may as well be alike.
+
+    >>> from anabranch.model import AtMost, Attribute, Leaf, Operator
+    >>> query = Query(tuple(map(Operator, "abcd")), (Attribute("x"),))
+    >>> routes = Route.of(query, (0, 1, 3, 2)), Route.of(query, (1, 2, 3, 0))
+    >>> mesh = Mesh(query, routes, classifier=Tree(AtMost("x", Leaf(0), Leaf(1), 0.0)))
+    >>> print(same_ends(mesh, 1, "abcd"))
+    1: a, b, c, d
+    2: b, a, c, d
+    """
+    orders = []
+    for route in mesh.routes:
+        first = route.order[:own]
+        orders.append((*first, *(name for name in shared if name not in first)))
+    return _routed(mesh, orders)
 
 
 def fewer(mesh: Mesh, sample: Reservoir) -> Mesh | None:

@@ -187,7 +187,7 @@ class Runner:
     def _compilable(self, below: DataFrame) -> Mesh:
         """The new plan for native predicates as Spark can run it: a tree that the JVM compiles."""
         sample, conditions = self.native.window, self.staged.before.conditions
-        tree = as_tree(self.native.mesh, sample, self.seed)
+        tree = as_tree(self.native.mesh, sample, self.seed).worded(self.native.words)
         fitting = small_enough(tree, sample, conditions, below)
         return fitting or single_from(self.native.query, sample)
 
