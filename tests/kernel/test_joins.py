@@ -9,9 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anabranch.kernel.joins.cell import Cell, watermark
+from anabranch.kernel.joins.custody import Custody, JoinSpec
 from anabranch.kernel.joins.module import Rows
 from anabranch.kernel.joins.prober import Prober
-from anabranch.model import InputError
+from anabranch.kernel.joins.wire import batch_of, to_bytes
+from anabranch.model import InputError, PlanError
 from anabranch.model.join import JoinQuery, Stream
 from anabranch.policies import AGreedy, Eddy, Fixed
 
@@ -112,17 +114,7 @@ def test_any_arrivals_give_what_brute_force_gives(case, policy):
 @pytest.mark.parametrize("shape", sorted(SHAPES))
 def test_rows_in_order_are_evicted_and_nothing_is_lost(shape):
     query = query_of(shape, [40, 60, 25, 50])
-    random = np.random.default_rng(0)
-    batches, number = [], 0
-    for step in range(10):
-        batch = {}
-        for name in query.names:
-            rows = []
-            for time in sorted(random.integers(step * 20, step * 20 + 20, 8).tolist()):
-                rows.append((number, time, *random.integers(0, 4, 4).tolist()))
-                number += 1
-            batch[name] = rows
-        batches.append(batch)
+    batches = steady(query, 10, 8, np.random.default_rng(0))
     tables = {name: [row for b in batches for row in b[name]] for name in query.names}
     found, cell, _ = joined(query, batches, AGreedy())
     assert found == brute_force(query, tables)
@@ -150,3 +142,130 @@ def test_a_window_that_drops_most_comes_first():
         batches.append(batch)
     _, _, probers = joined(query, batches, AGreedy())
     assert probers["a"].learner.plan().routes[0].order[0] == "d"
+
+
+class Shelf:
+    """The state of a cell, as Spark has it: an attempt that fails leaves no trace."""
+
+    def __init__(self):
+        self.kept = {"book": None, "chunks": {}}
+        self.now = None
+        self.begin()
+
+    def begin(self):
+        self.now = {"book": self.kept["book"], "chunks": dict(self.kept["chunks"])}
+
+    def commit(self):
+        self.kept = self.now
+
+    def book(self):
+        return self.now["book"]
+
+    def write_book(self, text):
+        self.now["book"] = text
+
+    def chunk(self, stream, name):
+        return self.now["chunks"][stream, name]
+
+    def write_chunk(self, stream, name, data):
+        self.now["chunks"][stream, name] = data
+
+    def remove_chunk(self, stream, name):
+        del self.now["chunks"][stream, name]
+
+
+def bytes_of(query, name, table):
+    rows = rows_of(query, name, table)
+    numbered = pa.record_batch({"p": rows.payload.column("number")})
+    return to_bytes(batch_of(Rows(rows.codes, rows.times, numbered)))
+
+
+def steady(query, steps, rows, random):
+    """Micro-batches of rows whose times go on."""
+    batches, number = [], 0
+    for step in range(steps):
+        batch = {}
+        for name in query.names:
+            times = sorted(random.integers(step * 20, step * 20 + 20, rows).tolist())
+            batch[name] = [
+                (number + i, time, *random.integers(0, 4, 4).tolist())
+                for i, time in enumerate(times)
+            ]
+            number += rows
+        batches.append(batch)
+    return batches
+
+
+def test_whichever_worker_has_a_cell_and_whatever_fails_rows_are_joined_once():
+    query = query_of("tree", [40, 60, 25, 50])
+    random = np.random.default_rng(3)
+    batches = steady(query, 24, 6, random)
+    tables = {name: [row for b in batches for row in b[name]] for name in query.names}
+    spec = JoinSpec("run", query, AGreedy(), {"on": "tree"})
+    workers, shelf = [Custody(spec), Custody(spec)], Shelf()
+    found, seen, figures = Counter(), {}, Counter()
+    for batch in batches:
+        parts = {n: [bytes_of(query, n, rows)] for n, rows in batch.items()}
+        now = {n: max(row[1] for row in rows) for n, rows in batch.items()}
+        while True:
+            shelf.begin()
+            worker = workers[random.integers(2)]
+            out, fails = [], random.random() < 0.3
+            results = worker.process(0, shelf, parts, now, watermark(query, seen), figures)
+            if fails and random.random() < 0.5:
+                next(results, None)  # it fails on the way
+                continue
+            out = list(results)
+            if not fails:
+                break
+        shelf.commit()
+        seen = now
+        for combined in out:
+            numbers = [combined.payloads[n].column("p").to_pylist() for n in query.names]
+            found.update(zip(*numbers, strict=True))
+    assert found == brute_force(query, tables)
+    assert figures["hits"] > 3
+    assert figures["misses"] > 3
+    assert len(shelf.kept["chunks"]) < 4 * 16
+
+
+def test_an_hour_at_a_steady_rate_holds_a_flat_number_of_rows():
+    query = query_of("one key", [300, 300, 300, 300])
+    custody, shelf, seen = Custody(JoinSpec("run", query, Fixed(), {})), Shelf(), {}
+    held, sizes, memory = [], [], []
+    for batch in steady(query, 180, 4, np.random.default_rng(0)):  # 3,600 seconds
+        parts = {n: [bytes_of(query, n, rows)] for n, rows in batch.items()}
+        figures = Counter()
+        for _ in custody.process(0, shelf, parts, {}, watermark(query, seen), figures):
+            pass
+        seen = {n: max(row[1] for row in rows) for n, rows in batch.items()}
+        held.append(sum(figures[f"held {n}"] for n in query.names))
+        sizes.append(figures["bytes"])
+        memory.append(sum(map(len, custody.copies[0].cell.windows.values())))
+    window = 300 / 20 * 4 * 4  # rows of four windows
+    assert max(held[30:]) <= 1.5 * window
+    assert max(memory[30:]) <= 1.5 * window
+    assert np.mean(sizes[150:]) < 1.2 * np.mean(sizes[30:60])
+
+
+def test_the_state_of_another_join_is_refused():
+    query = query_of("pair", [10, 10])
+    shelf, parts = Shelf(), {"a": [bytes_of(query, "a", [(1, 1, 0, 0, 0, 0)])]}
+    first = Custody(JoinSpec("run", query, Fixed(), {"cells": 2, "windows": [10, 10]}))
+    list(first.process(0, shelf, parts, {}, 0, Counter()))
+    other = Custody(JoinSpec("run", query, Fixed(), {"cells": 4, "windows": [10, 10]}))
+    with pytest.raises(PlanError, match="cells was 2, is 4"):
+        list(other.process(0, shelf, parts, {}, 0, Counter()))
+
+
+def test_equal_codes_of_other_words_are_no_match():
+    query = query_of("pair", [10, 10])
+    cell = Cell(query, inexact=(0,))
+
+    def rows(words):
+        payload = pa.record_batch({"p": words, "k0": words})
+        return Rows({0: np.zeros(len(words), np.int64)}, np.zeros(len(words), np.int64), payload)
+
+    list(cell.arrive("a", rows(["x", "y"]), {}, Prober(query.tree("a"), Fixed())))
+    (found,) = cell.arrive("b", rows(["y"]), {}, Prober(query.tree("b"), Fixed()))
+    assert found.payloads["a"].column("p").to_pylist() == ["y"]

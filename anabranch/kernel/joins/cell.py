@@ -1,15 +1,17 @@
 """One cell of a join: a window per stream, and all that arrives in it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from anabranch.kernel.joins.arrivals import Arrivals
 from anabranch.kernel.joins.module import Keys, Rows, StateModule
 from anabranch.kernel.joins.prober import Prober
 from anabranch.kernel.joins.run import Ints
+from anabranch.kernel.joins.wire import spelled
 from anabranch.model.join import JoinQuery
 
 NEVER = -(1 << 62)
@@ -57,6 +59,7 @@ class Cell:
     """The windows of all streams, for the rows that fall into one cell."""
 
     query: JoinQuery
+    inexact: tuple[int, ...] = ()  # keys whose codes may be equal though their values are not
     windows: dict[str, StateModule] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -70,10 +73,11 @@ class Cell:
             arrived = Arrivals(prober.tree, self.windows, rows)
             left = prober.survivors(arrived, values) if len(arrived) else np.zeros(0, np.int64)
             for combined in arrived.combinations(left):
-                yield Combined(
-                    {name: self._payload(source, rows, name, n) for name, n in combined.items()},
-                    arrived.event_times(combined),
-                )
+                payloads = {
+                    name: self._payload(source, rows, name, n) for name, n in combined.items()
+                }
+                found = Combined(payloads, arrived.event_times(combined))
+                yield _exact(found, self.query, self.inexact)
         self.windows[source].append(rows)
 
     def _payload(self, source: str, rows: Rows, name: str, numbers: Ints) -> pa.RecordBatch:
@@ -87,3 +91,19 @@ class Cell:
             stream.name: self.windows[stream.name].evict(mark - stream.window)
             for stream in self.query.streams
         }
+
+
+def _exact(found: Combined, query: JoinQuery, inexact: Sequence[int]) -> Combined:
+    """Without combinations whose keys only have equal codes."""
+    fine = np.ones(len(found), bool)
+    for key in inexact:
+        column = spelled(key)
+        streams = [name for name in query.names if key in query.keys_of[name]]
+        first, *others = (found.payloads[name].column(column) for name in streams)
+        for other in others:
+            fine &= np.asarray(pc.equal(first, other).to_numpy(zero_copy_only=False), bool)
+    if fine.all():
+        return found
+    kept = pa.array(np.flatnonzero(fine))
+    payloads = {name: payload.take(kept) for name, payload in found.payloads.items()}
+    return Combined(payloads, found.times[fine])
