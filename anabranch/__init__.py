@@ -1,6 +1,6 @@
 """One query, several routes: adaptive query processing on PySpark."""
 
-from anabranch.api import Query, query
+from anabranch.api import Join, Query, join, query
 from anabranch.model import AnabranchError, InputError, Mesh, PlanError, load
 from anabranch.policies import (
     AGreedy,
@@ -34,6 +34,7 @@ __all__ = [
     "Greedy",
     "Independent",
     "InputError",
+    "Join",
     "LocalSwaps",
     "Mesh",
     "Optimal",
@@ -45,6 +46,7 @@ __all__ = [
     "Run",
     "Sample",
     "Sweep",
+    "join",
     "load",
     "query",
     "ship",

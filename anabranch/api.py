@@ -10,9 +10,12 @@ from anabranch.policies import Policy, resolve
 from anabranch.policies.query_mesh.parameters import BUDGET
 from anabranch.report.explain import explain
 from anabranch.spark import Column, DataFrame, stages
+from anabranch.spark.joins.declare import Join, join
 from anabranch.spark.rounds.handle import Rounds
 from anabranch.spark.run import Run, begun
 from anabranch.spark.sampling import DEFAULT_SAMPLE, Sample
+
+__all__ = ["Join", "Query", "join", "query"]
 
 Names = str | Sequence[str]
 

@@ -3,6 +3,7 @@
 import base64
 import json
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, ClassVar, Protocol
 from weakref import WeakValueDictionary
@@ -35,18 +36,17 @@ class Observer(Protocol):
         """Take in what one action or micro-batch observed."""
 
 
-class Collector:
-    """All ledgers of one run, each task's counted once.
+class Letters(ABC):
+    """What the workers of one run wrote, each task's letters counted once.
 
     A cached DataFrame reports its metrics again with every action, and a retried task reports
     twice: letters are told apart by stage, partition, attempt, call and number, and only the newest
     attempt of a task counts.
     """
 
-    def __init__(self, operators: int) -> None:
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._tasks: dict[tuple[int, int], dict[str, Any]] = {}
-        self._log = WorkerLog(operators)
         self._folded_stage = -1
         self.deliveries = 0
 
@@ -74,21 +74,41 @@ class Collector:
         while len(self._tasks) > MAX_TASKS:
             oldest = min(stage for stage, _ in self._tasks)
             for task in sorted(task for task in self._tasks if task[0] == oldest):
-                _add(self._log, self._tasks.pop(task))
+                for letter in _in_order(self._tasks.pop(task)):
+                    self.absorb(letter)
             self._folded_stage = oldest
 
-    def log(self) -> WorkerLog:
-        """What all workers did, over all actions so far."""
-        with self._lock:
-            log = self._log.copy()
-            for task in sorted(self._tasks):
-                _add(log, self._tasks[task])
-            return log
+    @abstractmethod
+    def absorb(self, letter: dict[str, Any]) -> None:
+        """Add a letter to the sum of those that are not kept any more."""
+
+    def kept(self) -> list[dict[str, Any]]:
+        """The letters that are not part of the sum."""
+        return [letter for task in sorted(self._tasks) for letter in _in_order(self._tasks[task])]
 
     def partial(self) -> bool:
         """Whether some task was not read to its end, as under a limit."""
         with self._lock:
             return any(not _whole(task["letters"].values()) for task in self._tasks.values())
+
+
+class Collector(Letters):
+    """All ledgers of one run."""
+
+    def __init__(self, operators: int) -> None:
+        super().__init__()
+        self._log = WorkerLog(operators)
+
+    def absorb(self, letter: dict[str, Any]) -> None:
+        self._log.update(letter["worker"], letter["ledger"])
+
+    def log(self) -> WorkerLog:
+        """What all workers did, over all actions so far."""
+        with self._lock:
+            log = self._log.copy()
+            for letter in self.kept():
+                log.update(letter["worker"], letter["ledger"])
+            return log
 
 
 def letter_of(told: Any) -> bytes:
@@ -101,9 +121,8 @@ def _whole(letters: Collection[dict[str, Any]]) -> bool:
     return calls == {letter["call"] for letter in letters if letter["last"]}
 
 
-def _add(log: WorkerLog, task: dict[str, Any]) -> None:
-    for letter in sorted(task["letters"].values(), key=lambda letter: letter["number"]):
-        log.update(letter["worker"], letter["ledger"])
+def _in_order(task: dict[str, Any]) -> list[dict[str, Any]]:
+    return sorted(task["letters"].values(), key=lambda letter: int(letter["number"]))
 
 
 class Postman:

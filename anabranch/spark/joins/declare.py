@@ -1,0 +1,241 @@
+"""Windowed joins of streams, as users declare them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pandas as pd
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from anabranch.cost.shares import best_shares, copies
+from anabranch.kernel.joins.grid import Grid
+from anabranch.model import InputError, closest
+from anabranch.model.join import JoinQuery, Stream
+from anabranch.policies import Policy, resolve
+from anabranch.spark.joins.batch import batched
+from anabranch.spark.joins.equalities import columns_in, equalities
+from anabranch.spark.joins.inputs import Input, key_types
+from anabranch.spark.joins.joined import JoinRun
+from anabranch.spark.joins.operator import EVENT_TIME
+from anabranch.spark.joins.run import Plan, check_provider, fresh_run, streamed
+from anabranch.spark.session import cores
+
+# Words that have a meaning in within(...) or in the result.
+RESERVED = ("time", "delay", "idle", "window", EVENT_TIME)
+MOST_CELLS = 4096
+
+
+def join(**streams: DataFrame) -> Join:
+    """Begin a join of streams, each by the name that predicates and the result know it by."""
+    for name, df in streams.items():
+        if name in RESERVED or name.startswith("__anabranch"):
+            raise InputError(f'a stream cannot be named "{name}": that word has a meaning here')
+        if not isinstance(df, DataFrame):
+            raise InputError(f"{name} must be a DataFrame, got {type(df).__name__}")
+    if len(streams) < 2:
+        raise InputError(f"a join needs two streams or more, got {len(streams)}")
+    if len({name.lower() for name in streams}) < len(streams):
+        raise InputError(f"names of streams differ by more than case: {', '.join(streams)}")
+    kinds = {df.isStreaming for df in streams.values()}
+    if len(kinds) > 1:
+        bounded = [name for name, df in streams.items() if not df.isStreaming]
+        raise InputError(
+            f"{', '.join(bounded)}: bounded, the others are streams; join a stream with bounded "
+            "tables by query(stream).join(table, on=...)"
+        )
+    return Join(tuple(streams.items()))
+
+
+@dataclass(frozen=True)
+class Join:
+    """Several streams, joined where keys are equal and times are near.
+
+    Each method returns a new join. A combination of one row of each stream is in the result if all
+    predicates hold and, for every stream, `max(all times) - time <= window`.
+    """
+
+    streams: tuple[tuple[str, DataFrame], ...]
+    predicates: tuple[str, ...] = ()
+    windows: Mapping[str, int] = field(default_factory=dict)
+    times: Mapping[str, str] = field(default_factory=dict)
+    delays: Mapping[str, int] = field(default_factory=dict)
+    idle: int | None = None
+    conditions: tuple[Column | str, ...] = ()
+    selected: tuple[Column | str, ...] = ()
+
+    @property
+    def _names(self) -> list[str]:
+        return [name for name, _ in self.streams]
+
+    def on(self, *predicates: str) -> Join:
+        """Equalities between streams, as `"trades.sector = news.sector"`; several by AND."""
+        equalities(predicates, self._names)
+        return replace(self, predicates=(*self.predicates, *predicates))
+
+    def within(
+        self,
+        window: str | None = None,
+        *,
+        time: str | Mapping[str, str],
+        delay: str | Mapping[str, str] = "0 seconds",
+        idle: str | None = None,
+        **windows: str,
+    ) -> Join:
+        """How near in time rows must be: one window for all streams, or one for each by its name.
+
+        `time` is the column of event time, `delay` how much later than others a row may come; both
+        may be a mapping by stream. Rows later than that are dropped, and counted. With `idle` a
+        stream that is further behind the most advanced one holds the watermark back no longer.
+        """
+        names = self._names
+        given = {**(dict.fromkeys(names, window) if window is not None else {}), **windows}
+        self._check_names("within", given)
+        if missing := [name for name in names if given.get(name) is None]:
+            raise InputError(
+                f"within() has no window for {', '.join(missing)}; pass one for all, as in "
+                f'within("10 minutes", time="ts"), or {missing[0]}="10 minutes"'
+            )
+        times = dict.fromkeys(names, time) if isinstance(time, str) else dict(time)
+        late = dict.fromkeys(names, delay) if isinstance(delay, str) else dict(delay)
+        self._check_names("time=", times)
+        self._check_names("delay=", late)
+        if missing := [name for name in names if name not in times]:
+            raise InputError(f"time= has no column for {', '.join(missing)}")
+        return replace(
+            self,
+            windows={name: micros(f"window of {name}", text) for name, text in given.items()},
+            times=times,
+            delays={n: micros(f"delay of {n}", late.get(n, "0 seconds")) for n in names},
+            idle=None if idle is None else micros("idle", idle),
+        )
+
+    def where(self, condition: Column | str) -> Join:
+        """Keep combinations that pass; what is on one stream alone is asked before the join."""
+        if not isinstance(condition, Column | str):
+            raise InputError(f"where() takes a Column or an SQL string, got {condition!r}")
+        return replace(self, conditions=(*self.conditions, condition))
+
+    def select(self, *columns: Column | str) -> Join:
+        """What the result has, instead of one struct per stream and the event time."""
+        if not columns or not all(isinstance(column, Column | str) for column in columns):
+            raise InputError(f"select() takes columns by name or as Column, got {columns!r}")
+        return replace(self, selected=columns)
+
+    def run(
+        self,
+        policy: str | Policy = "auto",
+        cells: int | None = None,
+        seed: int = 0,
+        rates: Mapping[str, float] | None = None,
+    ) -> JoinRun:
+        """Compile the join under a policy; nothing has run yet.
+
+        `cells` are the groups that rows are spread over, by default as many as run at once. `rates`
+        are rows per second of the streams: keys are split so that few of them need copies.
+        """
+        chosen, plan = resolve(policy), self._plan()
+        given = {one.name: one for one in plan.inputs}
+        key_types(given, plan.query)
+        if not plan.is_streaming:
+            return JoinRun(plan, chosen, batched(plan), {})
+        session = plan.inputs[0].df.sparkSession
+        check_provider(plan.inputs[0].df)
+        partitions = int(session.conf.get("spark.sql.shuffle.partitions", "200") or 200)
+        count = _cells(cells, min(cores(session), partitions))
+        self._check_names("rates=", rates or {})
+        grid = Grid(plan.query, best_shares(plan.query, count, rates or {}))
+        run = fresh_run()
+        spread = {name: copies(plan.query, grid.shares, name) for name in plan.query.names}
+        return JoinRun(plan, chosen, streamed(plan, chosen, grid, seed, run), spread, run)
+
+    def explain(self) -> str:
+        """The streams, keys, windows, and how rows of each stream reach the others."""
+        return "\n".join(self._plan().outline())
+
+    def _check_names(self, where: str, given: Mapping[str, Any]) -> None:
+        for name in given:
+            if name not in self._names:
+                raise InputError(
+                    f'{where}: there is no stream "{name}"; {closest(name, self._names)}'
+                )
+
+    def _plan(self) -> Plan:
+        if not self.predicates:
+            raise InputError('a join needs predicates, as in on("trades.sector = news.sector")')
+        if not self.windows:
+            raise InputError('a join needs windows, as in within("10 minutes", time="ts")')
+        streams = [Stream(n, self.windows[n], self.delays[n]) for n in self._names]
+        query = JoinQuery.on(streams, equalities(self.predicates, self._names))
+        inputs = {name: Input(name, df, self.times[name]) for name, df in self.streams}
+        for given in inputs.values():
+            given.check()
+        whole: list[Column | str] = []
+        for condition in self.conditions:
+            alone = [name for name, given in inputs.items() if _fits(given, condition)]
+            if len(alone) == 1:
+                own = inputs[alone[0]]
+                column = F.expr(condition) if isinstance(condition, str) else condition
+                inputs[alone[0]] = replace(own, conditions=(*own.conditions, column))
+            else:
+                whole.append(condition)
+        return Plan(
+            tuple(inputs.values()),
+            query,
+            self.idle,
+            self._carried(whole),
+            tuple(whole),
+            self.selected,
+        )
+
+    def _carried(self, conditions: Sequence[Column | str]) -> dict[str, list[str]]:
+        """The columns of each stream that the result needs."""
+        all_columns = {name: list(df.columns) for name, df in self.streams}
+        read: dict[str, set[str]] = {name: set() for name in all_columns}
+        for text in (*self.selected, *conditions):
+            told = columns_in(text, self._names) if isinstance(text, str) else None
+            if told is None:
+                return all_columns
+            for name, columns in told.items():
+                read[name] |= columns
+        if not self.selected:
+            return all_columns
+        return {name: [c for c in known if c in read[name]] for name, known in all_columns.items()}
+
+
+def _fits(given: Input, condition: Column | str) -> bool:
+    """Whether a condition can be asked of one stream."""
+    try:
+        _ = given.frame().filter(condition).schema
+    except AnalysisException:
+        return False
+    return True
+
+
+def _cells(cells: int | None, usual: int) -> int:
+    if cells is None:
+        return usual
+    if not isinstance(cells, int) or isinstance(cells, bool) or not 1 <= cells <= MOST_CELLS:
+        raise InputError(f"cells is a whole number from 1 to {MOST_CELLS}, got {cells!r}")
+    return cells
+
+
+def micros(what: str, text: str) -> int:
+    """A length of time in microseconds.
+
+    >>> micros("window", "1 hour"), micros("delay", "10 seconds")
+    (3600000000, 10000000)
+    """
+    valid = 'a length of time such as "10 seconds" or "1 hour"'
+    if not isinstance(text, str):
+        raise InputError(f"{what} is {valid}, got {text!r}")
+    try:
+        length = pd.Timedelta(text)
+    except ValueError as error:
+        raise InputError(f'{what} is {valid}, got "{text}"') from error
+    if pd.isna(length) or length < pd.Timedelta(0):
+        raise InputError(f'{what} is {valid}, got "{text}"')
+    return int(length.value) // 1000

@@ -1,0 +1,81 @@
+"""A join that was compiled: its DataFrame and what it tells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from anabranch.model import AnabranchError, Mesh
+from anabranch.policies import Policy
+from anabranch.report.joins import JoinReport, JoinTally
+from anabranch.spark.collector import Letters, Postman
+from anabranch.spark.joins.run import Plan
+
+
+class JoinCollector(Letters):
+    """All that the cells of a join told."""
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__()
+        self._tally = JoinTally(plan.query)
+
+    def absorb(self, letter: dict[str, Any]) -> None:
+        self._tally.add(letter)
+
+    def tally(self) -> JoinTally:
+        """Over all micro-batches so far."""
+        with self._lock:
+            tally = self._tally.copy()
+            for letter in self.kept():
+                tally.add(letter)
+            return tally
+
+
+class JoinRun:
+    """A compiled join; the DataFrame is lazy, and any sink that appends can take it."""
+
+    def __init__(
+        self, plan: Plan, policy: Policy, df: DataFrame, spread: Mapping[str, int], run: str = ""
+    ) -> None:
+        self._plan, self.policy, self.df = plan, policy, df
+        self._spread = dict(spread)
+        self._collector = JoinCollector(plan)
+        self._postman = Postman.of(df.sparkSession)
+        if run:
+            self._postman.subscribe(run, self._collector)
+
+    def report(self) -> JoinReport:
+        """What happened so far, over all micro-batches; of bounded inputs Spark tells itself."""
+        complete = self._postman.wait()
+        done = self._collector.deliveries
+        scope = f"{done} micro-batch{'' if done == 1 else 'es'}"
+        scope += "" if complete else ", Spark has more to tell"
+        return self._collector.tally().report(scope, self.policy.name)
+
+    def plans(self) -> dict[str, Mesh]:
+        """Stream -> the order in which its rows probe the others, as far as it was learned."""
+        self._postman.wait()
+        found = {}
+        for source, log in self._collector.tally().logs.items():
+            query = self._plan.query.tree(source).operators()
+            told = log.plan()
+            found[source] = (
+                Mesh.from_dict(told) if told else Mesh.single(query, log.order() or query.written())
+            )
+        if not found:
+            raise AnabranchError("no micro-batch has told of a plan yet")
+        return found
+
+    def explain(self) -> str:
+        """The streams, their windows and cells, and how rows of each reach the others."""
+        lines = self._plan.outline()
+        if self._spread:
+            lines.append(
+                "copies of a row: "
+                + ", ".join(f"{name} {count}" for name, count in self._spread.items())
+            )
+        else:
+            lines.append("bounded inputs: Spark's own joins")
+        return "\n".join(lines)
