@@ -15,6 +15,7 @@ import numpy as np
 from anabranch.kernel.ledger import both_words
 from anabranch.kernel.rehearse import rehearse
 from anabranch.model import Mesh, Query
+from anabranch.model.attribute import LONG_WORD
 from anabranch.model.telling import Words
 from anabranch.policies import Fixed, Policy
 from anabranch.policies.base import Bits, Floats
@@ -124,6 +125,17 @@ class RoundBrain:
         """Take in what numbers stand for, so that plans are told in words."""
         self.words = both_words(self.words, words)
         self.use(self.mesh)
+
+    def unspelled(self) -> list[str]:
+        """Attributes of the plan that are words, of which not all are known."""
+        asked = self.mesh.classifier.values if self.mesh.classifier else {}
+        kinds = {attribute.name: attribute.kind for attribute in self.query.attributes}
+        return [
+            name
+            for name, values in asked.items()
+            if kinds[name] == "word"
+            and set(values) - {LONG_WORD} - set(self.mesh.words.get(name, {}))
+        ]
 
     def use(self, mesh: Mesh) -> None:
         """Make this the plan of the next round."""

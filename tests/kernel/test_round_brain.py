@@ -136,7 +136,9 @@ def test_plans_are_told_in_words_also_after_a_restart():
     for number in range(10):
         brain.observe(sampled(number, classes, 300))
     assert "apple" not in str(brain.mesh.rules())
+    assert brain.unspelled() == ["kind"]
     brain.spell({"kind": {0.0: "apple", 1.0: "pear"}})
+    assert brain.unspelled() == []
     assert "apple" in str(brain.mesh.rules()) or "pear" in str(brain.mesh.rules())
     plan = brain.mesh
     brain.spell({"kind": {0.0: "apple"}})

@@ -3,13 +3,19 @@
 import json
 
 import pytest
+from pyspark.sql import functions as F
 
 import anabranch as ab
 from anabranch.bench.killing import Victim
 from anabranch.bench.rounds_job import kept
 from anabranch.data.shifting import EPOCHS, shifting, write_files
+from anabranch.model import Attribute, Operator, Query
+from anabranch.policies import AGreedy
 from anabranch.spark.attributes import numbers
+from anabranch.spark.collector import Postman
+from anabranch.spark.native_stage import Stage
 from anabranch.spark.rounds import runner
+from anabranch.spark.rounds.observed import Sampler, Told
 
 FILES, ROWS = 8, 2_000
 SCHEMA = "id long, a int, b int, s string"
@@ -110,16 +116,25 @@ def test_native_predicates_in_rounds(spark, folder, tmp_path, python):
     plan = handle.plan().before if python else handle.plan()
     assert set(plan.query.names) == {"a", "b"}
     assert plan.figures["a"]["cost"] > 0
-    known = handle._runner.native.words["s"]
-    assert known
-    assert known == words_of(spark, known)
 
 
-def words_of(spark, known):
-    """What Spark has as the numbers of these words, the other way round."""
+def test_sampled_rows_tell_their_words(spark, folder):
+    batch = spark.read.parquet(str(folder))
+    query = Query((Operator("a"), Operator("b")), (Attribute("a"), Attribute("s", "word")))
+    conditions = {"a": F.expr("a <> 0"), "b": F.expr("b <> 0")}
+    stage = Stage(query, conditions, AGreedy())
+    told, postman = Told(stage), Postman.of(spark)
+    postman.subscribe("words", told)
+    sampler = Sampler(stage, batch)
+    found = sampler.applied(batch, list(conditions.values()), 0.1, 0, "words", ["s"])
+    assert sorted(row.id for row in found.collect()) == expected(spark, folder)
+    postman.wait()
+    known = told.words["s"]
+    assert len(known) > 50
     words = spark.createDataFrame([(word,) for word in known.values()], "s string")
     rows = words.select(numbers(words, ["s"])["s"], "s").collect()
-    return {row[0]: row[1] for row in rows}
+    assert known == {row[0]: row[1] for row in rows}
+    assert set(known) == set(told.sample.values[:, 1])
 
 
 def test_a_write_that_raises_stops_the_stream_and_the_round_is_given_again(spark, folder, tmp_path):

@@ -7,7 +7,7 @@ left, so that a row that is not sampled costs one draw.
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -74,11 +74,12 @@ class Sampler:
     def __init__(self, stage: Stage, source: DataFrame) -> None:
         known = numbers(source, [attribute.name for attribute in stage.query.attributes])
         fields = [value.alias(f"v{i}") for i, value in enumerate(known.values())]
-        fields += [
-            spelled(*typed(source, name)).alias(f"w{i}") for i, name in _word_attributes(stage)
-        ]
         fields += stamps([*guarded(stage.query, stage.conditions), F.lit(True)])
-        self._asked = F.when(F.col(LUCKY), F.struct(*fields))
+        self._fields = fields
+        self._words = {
+            name: spelled(*typed(source, name)).alias(f"w{i}")
+            for i, name in _word_attributes(stage)
+        }
         letter = F.to_json(FIELD, {"ignoreNullFields": "true"}).cast("binary")
         self._letters = F.collect_list(letter).alias("sample")
         # A predicate whose guard does not hold drops nothing; the guard does.
@@ -86,9 +87,18 @@ class Sampler:
         self._passes = F.when(F.col(LUCKY), verdicts).otherwise(F.lit(True))
 
     def applied(
-        self, df: DataFrame, positions: Sequence[Column], rate: float, seed: int, name: str
+        self,
+        df: DataFrame,
+        positions: Sequence[Column],
+        rate: float,
+        seed: int,
+        name: str,
+        unspelled: Iterable[str] = (),
     ) -> DataFrame:
-        """The rows of `df` that pass the filters; a share of about `rate` of all is told of."""
+        """The rows of `df` that pass the filters; a share of about `rate` of all is told of.
+
+        `unspelled` are attributes whose words are told, too.
+        """
         # A text is no part of the code that Spark generates, and there are few rates: the code is
         # that of rounds before, and compiled.
         share = 2.0 ** round(math.log2(rate))
@@ -99,7 +109,9 @@ class Sampler:
         # In one conditional: of several filters Spark would make one that asks a predicate also
         # where its guard is NULL.
         df = df.filter(F.when(F.col(LUCKY), F.lit(True)).otherwise(chain(positions)))
-        df = df.withColumn(FIELD, self._asked).observe(name, self._letters)
+        words = [self._words[attribute] for attribute in unspelled]
+        asked = F.when(F.col(LUCKY), F.struct(*self._fields, *words))
+        df = df.withColumn(FIELD, asked).observe(name, self._letters)
         return df.filter(self._passes).drop(LUCKY, FIELD)
 
 

@@ -179,7 +179,8 @@ class Runner:
         if self.sampler is not None and (self.native.curious or number % CALM_EVERY == 0):
             name, rate = mail.to("native", heard.native), self._rate(self.native)
             seed = self.seed + number
-            return self.sampler.applied(below, self._positions, rate, seed, name)
+            unspelled = self.native.unspelled()
+            return self.sampler.applied(below, self._positions, rate, seed, name, unspelled)
         for position in self._positions:
             below = below.filter(position)
         return below
