@@ -9,6 +9,7 @@ conjunction share Spark would hoist (common-subexpression elimination), and eval
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from graphlib import CycleError, TopologicalSorter
 
 from pyspark.sql import Column, DataFrame
@@ -24,9 +25,8 @@ Order = tuple[str, ...]
 
 def applied(df: DataFrame, mesh: Mesh, conditions: Conditions) -> DataFrame:
     """The rows of `df` that pass all predicates, asked in the order of each row's route."""
-    for position in positions(mesh, conditions, df):
-        df = df.filter(position)
-    return df
+    asked = positions(mesh, conditions, df)
+    return df.filter(together(asked)) if asked else df
 
 
 def conjunction(mesh: Mesh, conditions: Conditions, df: DataFrame) -> Column:
@@ -81,6 +81,14 @@ def _one_order(ends: Sequence[Order]) -> Order | None:
         return tuple(sorter.static_order())
     except CycleError:
         return None
+
+
+def together(positions: Sequence[Column]) -> Column:
+    """Of a filter by all of these, one after the other.
+
+    Spark makes the same of several filters, each of which it would have to analyse.
+    """
+    return reduce(Column.__and__, positions)
 
 
 def chain(conditions: Sequence[Column]) -> Column:

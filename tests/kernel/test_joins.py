@@ -174,6 +174,10 @@ class Shelf:
         del self.now["chunks"][stream, name]
 
 
+def spec_of(query, policy, identity):
+    return JoinSpec("run", query, dict.fromkeys(query.names, policy), identity)
+
+
 def bytes_of(query, name, table):
     rows = rows_of(query, name, table)
     numbered = pa.record_batch({"p": rows.payload.column("number")})
@@ -201,7 +205,7 @@ def test_whichever_worker_has_a_cell_and_whatever_fails_rows_are_joined_once():
     random = np.random.default_rng(3)
     batches = steady(query, 24, 6, random)
     tables = {name: [row for b in batches for row in b[name]] for name in query.names}
-    spec = JoinSpec("run", query, AGreedy(), {"on": "tree"})
+    spec = spec_of(query, AGreedy(), {"on": "tree"})
     workers, shelf = [Custody(spec), Custody(spec)], Shelf()
     found, seen, figures = Counter(), {}, Counter()
     for batch in batches:
@@ -231,7 +235,7 @@ def test_whichever_worker_has_a_cell_and_whatever_fails_rows_are_joined_once():
 
 def test_an_hour_at_a_steady_rate_holds_a_flat_number_of_rows():
     query = query_of("one key", [300, 300, 300, 300])
-    custody, shelf, seen = Custody(JoinSpec("run", query, Fixed(), {})), Shelf(), {}
+    custody, shelf, seen = Custody(spec_of(query, Fixed(), {})), Shelf(), {}
     held, sizes, memory = [], [], []
     for batch in steady(query, 180, 4, np.random.default_rng(0)):  # 3,600 seconds
         parts = {n: [bytes_of(query, n, rows)] for n, rows in batch.items()}
@@ -251,9 +255,9 @@ def test_an_hour_at_a_steady_rate_holds_a_flat_number_of_rows():
 def test_the_state_of_another_join_is_refused():
     query = query_of("pair", [10, 10])
     shelf, parts = Shelf(), {"a": [bytes_of(query, "a", [(1, 1, 0, 0, 0, 0)])]}
-    first = Custody(JoinSpec("run", query, Fixed(), {"cells": 2, "windows": [10, 10]}))
+    first = Custody(spec_of(query, Fixed(), {"cells": 2, "windows": [10, 10]}))
     list(first.process(0, shelf, parts, {}, 0, Counter()))
-    other = Custody(JoinSpec("run", query, Fixed(), {"cells": 4, "windows": [10, 10]}))
+    other = Custody(spec_of(query, Fixed(), {"cells": 4, "windows": [10, 10]}))
     with pytest.raises(PlanError, match="cells was 2, is 4"):
         list(other.process(0, shelf, parts, {}, 0, Counter()))
 

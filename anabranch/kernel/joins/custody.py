@@ -38,19 +38,18 @@ class Store(Protocol):
 class JoinSpec:
     """A join as a worker runs it.
 
-    `identity` is what a checkpoint must agree with, `inexact` are the keys whose codes may be equal
-    though their values are not, `plans` the orders to begin with, by source.
+    `policies` and `attributes` are by source, `identity` is what a checkpoint must agree with,
+    `inexact` are the keys whose codes may be equal though their values are not.
     """
 
     run: str
     query: JoinQuery
-    policy: Policy
+    policies: Mapping[str, Policy]
     identity: Mapping[str, Any]
     inexact: tuple[int, ...] = ()
     attributes: Mapping[str, tuple[Attribute, ...]] = field(default_factory=dict)
     idle: int | None = None
     seed: int = 0
-    plans: Mapping[str, Mesh] = field(default_factory=dict)
 
 
 @dataclass
@@ -180,12 +179,11 @@ class Custody:
         known = self.probers.get(source)
         if known is None:
             told = book.plans.get(source)
-            start = Mesh.from_dict(told) if told else self.spec.plans.get(source)
             known = self.probers[source] = Prober(
                 self.spec.query.tree(source),
-                self.spec.policy,
+                self.spec.policies[source],
                 self.spec.attributes.get(source, ()),
-                start,
+                Mesh.from_dict(told) if told else None,
                 self.spec.seed,
             )
         return known

@@ -131,11 +131,14 @@ class Join:
         cells: int | None = None,
         seed: int = 0,
         rates: Mapping[str, float] | None = None,
+        attributes: Sequence[str] | None = None,
     ) -> JoinRun:
         """Compile the join under a policy; nothing has run yet.
 
         `cells` are the groups that rows are spread over, by default as many as run at once. `rates`
         are rows per second of the streams: keys are split so that few of them need copies.
+        `attributes` are columns, as "stream.column", that a policy which routes by content may tell
+        rows of that stream apart by.
         """
         chosen, plan = resolve(policy), self._plan()
         given = {one.name: one for one in plan.inputs}
@@ -150,7 +153,8 @@ class Join:
         grid = Grid(plan.query, best_shares(plan.query, count, rates or {}))
         run = fresh_run()
         spread = {name: copies(plan.query, grid.shares, name) for name in plan.query.names}
-        return JoinRun(plan, chosen, streamed(plan, chosen, grid, seed, run), spread, run)
+        df = streamed(plan, chosen, grid, seed, run, attributes)
+        return JoinRun(plan, chosen, df, spread, run)
 
     def explain(self) -> str:
         """The streams, keys, windows, and how rows of each stream reach the others."""

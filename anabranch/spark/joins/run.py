@@ -1,11 +1,12 @@
 """A join that runs: its DataFrame, what it did so far, and the orders that it learned."""
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import arrow_udf
@@ -14,9 +15,11 @@ from pyspark.sql.types import StructField, StructType
 
 from anabranch.kernel.joins.custody import JoinSpec
 from anabranch.kernel.joins.grid import Grid
-from anabranch.model import InputError
+from anabranch.kernel.joins.prober import Prober
+from anabranch.model import InputError, Operator, Query
 from anabranch.model.join import JoinQuery
 from anabranch.policies import Policy
+from anabranch.spark.attributes import choose, encoder
 from anabranch.spark.collector import Postman
 from anabranch.spark.inflow import own_interpreter
 from anabranch.spark.joins.inputs import Input, Packing, is_exact, key_types, united
@@ -59,21 +62,26 @@ class Plan:
         return df.select(*self.selected) if self.selected else df
 
 
-def streamed(plan: Plan, policy: Policy, grid: Grid, seed: int, run: str) -> DataFrame:
+def streamed(
+    plan: Plan, policy: Policy, grid: Grid, seed: int, run: str, named: Sequence[str] | None
+) -> DataFrame:
     """The join of streams as one stateful operator."""
     given = {one.name: one for one in plan.inputs}
     kinds = key_types(given, plan.query)
-    packing = Packing(plan.query, kinds, grid, {}, plan.columns)
+    attributes = {one.name: chosen(one, plan.query, policy, named) for one in plan.inputs}
+    packing = Packing(plan.query, kinds, grid, attributes, plan.columns)
     spec = JoinSpec(
         run,
         plan.query,
-        policy,
+        {one.name: restricted(one, plan.query, policy) for one in plan.inputs},
         identity(plan, kinds, grid),
         tuple(key for key, kind in enumerate(kinds) if not is_exact(kind)),
         {one.name: packing.described(one) for one in plan.inputs},
         plan.idle,
         seed,
     )
+    for one in plan.inputs:
+        Prober(plan.query.tree(one.name), spec.policies[one.name], spec.attributes[one.name])
     session = plan.inputs[0].df.sparkSession
     carried = StructType([StructField(one.name, packing.carried(one)) for one in plan.inputs])
     with own_interpreter(session):
@@ -89,18 +97,38 @@ def streamed(plan: Plan, policy: Policy, grid: Grid, seed: int, run: str) -> Dat
     return plan.finished(rows.select(*structs, EVENT_TIME))
 
 
+def restricted(given: Input, query: JoinQuery, policy: Policy) -> Policy:
+    """The policy for the probes of one stream's rows; an order may name all streams."""
+    whole = Query(tuple(map(Operator, query.names)))
+    own = policy.restricted(query.tree(given.name).operators(), whole)
+    return own.encoded(encoder(given.frame())) if policy.uses_attributes else own
+
+
+def chosen(
+    given: Input, query: JoinQuery, policy: Policy, named: Sequence[str] | None
+) -> list[str]:
+    """The attributes that rows of a stream may be told apart by, as "stream.column"."""
+    if not policy.uses_attributes:
+        if named is not None:
+            raise InputError(
+                "attributes= is for policies that route by content (auto, mesh, content); "
+                f'"{policy.name}" does not'
+            )
+        return []
+    if len(query.tree(given.name).operators()) < 2:
+        return []
+    own = None if named is None else [n for n in named if n.split(".")[0] == given.name]
+    keys = [e for key in query.keys for stream, e in key if stream == given.name]
+    return choose(given.frame(), own, policy.needs(), keys, policy.most_attributes)
+
+
 def _unpacked(carried: StructType) -> Any:
     unpack = Unpack(to_arrow_type(carried, timezone="UTC"))
 
-    def anabranch(batches: Any) -> Any:
+    def anabranch(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
         return unpack(batches)
 
-    from collections.abc import Iterator
-
-    import pyarrow as pa
-
-    anabranch.__annotations__ = {"batches": Iterator[pa.Array], "return": Iterator[pa.Array]}
-    udf: Any = arrow_udf
+    udf: Any = arrow_udf  # its stub knows no struct for an Iterator UDF
     # Rows stand behind their chunk: nothing may come between them.
     return udf(anabranch, carried).asNondeterministic()
 

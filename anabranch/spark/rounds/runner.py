@@ -9,6 +9,7 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame
 
+from anabranch.kernel.round_pace import RoundPace
 from anabranch.kernel.rounds import RoundBrain
 from anabranch.model import Mesh
 from anabranch.policies import Opinion
@@ -16,7 +17,7 @@ from anabranch.policies.follow import Follow
 from anabranch.policies.query_mesh.agree import merged
 from anabranch.policies.query_mesh.from_sample import single_from
 from anabranch.report import Report, WorkerLog
-from anabranch.spark.catalyst import positions
+from anabranch.spark.catalyst import positions, together
 from anabranch.spark.collector import Collector, Observer, Postman
 from anabranch.spark.inflow import attach
 from anabranch.spark.planning import as_tree, small_enough
@@ -31,8 +32,6 @@ Write = Callable[[DataFrame, int], Any]
 
 # Rows of a round that are sampled, as a share of them, in calm and as long as little is known.
 CALM, CURIOUS = 0.002, 0.02
-# In calm native predicates are sampled in every so many-th round.
-CALM_EVERY = 4
 # At least so many rows are aimed at, if the round before tells how many there may be.
 LEAST_ROWS = 100
 # A round waits for a plan that is looked for, for this share of what the last one took.
@@ -149,6 +148,8 @@ class Runner:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="anabranch-rounds")
         self._current: Mesh | None = None
         self._positions: list[Column] = []
+        self._filter: Column | None = None  # all of them
+        self._pace, self._sampled = RoundPace(), False  # of native predicates
         self._thinkers = [Thinker(brain, self._pool) for brain in (self.native, self.fused)]
 
     def run(self, batch: DataFrame, number: int) -> Round:
@@ -175,15 +176,15 @@ class Runner:
         if self._current is not self.native.mesh:
             conditions = self.staged.before.conditions
             self._positions = positions(self.native.mesh, conditions, below)
+            self._filter = together(self._positions) if self._positions else None
             self._current = self.native.mesh
-        if self.sampler is not None and (self.native.curious or number % CALM_EVERY == 0):
+        self._sampled = self.sampler is not None and self._pace.is_due(self.native.curious)
+        if self.sampler is not None and self._sampled:
             name, rate = mail.to("native", heard.native), self._rate(self.native)
             seed = self.seed + number
             unspelled = self.native.unspelled()
             return self.sampler.applied(below, self._positions, rate, seed, name, unspelled)
-        for position in self._positions:
-            below = below.filter(position)
-        return below
+        return below.filter(self._filter) if self._filter is not None else below
 
     def _compilable(self, below: DataFrame) -> Mesh:
         """The new plan for native predicates as Spark can run it: a tree that the JVM compiles."""
@@ -233,6 +234,7 @@ class Runner:
         report = Report.of(self.fused.query, log, "", self.prepared.policy.name)
         self.rows = heard.rows_in.rows or 0
         self.seconds = time.monotonic() - begin
+        self._pace.took(self._sampled, self.rows, self.seconds)
         return Round(
             number,
             plan_text(plan),
