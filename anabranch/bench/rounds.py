@@ -110,26 +110,27 @@ class _Contest:
     """One stream over the same files, run in a plain foreachBatch and in rounds."""
 
     stream: Callable[[], DataFrame]
-    make: Callable[[DataFrame], ab.Query]
-    plain: Callable[[DataFrame], DataFrame]
+    make: Callable[[DataFrame, int], ab.Query]
+    plain: Callable[[DataFrame, int], DataFrame]
     results: dict[str, list[Result]] = field(default_factory=lambda: {PLAIN: [], OURS: []})
 
-    def run(self, name: str, checkpoint: str) -> list[float]:
+    def run(self, name: str, checkpoint: str, turn: int) -> list[float]:
         """Milliseconds of each micro-batch, by Spark's own clock."""
-        query = self._plain(checkpoint) if name == PLAIN else self._rounds(checkpoint)
+        run = self._plain if name == PLAIN else self._rounds
+        query = run(checkpoint, turn)
         told = {p["batchId"]: p["durationMs"]["triggerExecution"] for p in query.recentProgress}
         return [float(told[number]) for number in range(BATCHES)]
 
-    def _plain(self, checkpoint: str) -> StreamingQuery:
+    def _plain(self, checkpoint: str, turn: int) -> StreamingQuery:
         each = self.stream().writeStream.foreachBatch(
-            lambda df, _: self.results[PLAIN].append(_result(self.plain(df)))
+            lambda df, _: self.results[PLAIN].append(_result(self.plain(df, turn)))
         )
         query = each.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
         query.awaitTermination()
         return query
 
-    def _rounds(self, checkpoint: str) -> StreamingQuery:
-        handle = self.make(self.stream()).stream(
+    def _rounds(self, checkpoint: str, turn: int) -> StreamingQuery:
+        handle = self.make(self.stream(), turn).stream(
             lambda df, _: self.results[OURS].append(_result(df)),
             checkpoint,
             trigger="available now",
@@ -149,7 +150,7 @@ def _adds(kind: str, spark: SparkSession, size: Size, repeat: int) -> Figure:
         contest = _Contest(partial(stream_of, spark, source, table.schema), make, plain)
         for turn in range(repeat + 1):  # the first one warms up
             for name in random.Random(turn).sample(list(turns), len(turns)):
-                turns[name].append(contest.run(name, f"{folder}/{name}-{turn}"))
+                turns[name].append(contest.run(name, f"{folder}/{name}-{turn}", turn))
                 size.tick()
         if _all(contest.results[PLAIN]) != _all(contest.results[OURS]):
             raise AnabranchError("the results differ")
@@ -157,20 +158,25 @@ def _adds(kind: str, spark: SparkSession, size: Size, repeat: int) -> Figure:
 
 
 # Rows, the query, and the same in the best order in a plain foreachBatch.
-Kind = tuple[DataFrame, Callable[[DataFrame], ab.Query], Callable[[DataFrame], DataFrame]]
+Kind = tuple[DataFrame, Callable[[DataFrame, int], ab.Query], Callable[[DataFrame, int], DataFrame]]
 
 
 def _natives(spark: SparkSession, rows: int) -> Kind:
-    def query_of(df: DataFrame) -> ab.Query:
-        query = ab.query(df)
+    # All rows pass this. Spark makes code of its own for every turn, as for a stream that starts:
+    # the JVM has compiled neither contestant's before.
+    def of_turn(turn: int) -> str:
+        return f"pmod(id, {rows + turn}) >= 0"
+
+    def query_of(df: DataFrame, turn: int) -> ab.Query:
+        query = ab.query(df).where(of_turn(turn), name="turn")
         for name in reversed(NATIVES):
             query = query.where(BY_NAME[name].spark, name=name)
         return query
 
-    def plain(df: DataFrame) -> DataFrame:
+    def plain(df: DataFrame, turn: int) -> DataFrame:
         for name in NATIVES:
             df = df.filter(BY_NAME[name].spark)
-        return df
+        return df.filter(of_turn(turn))
 
     return records(spark, rows, NATIVES, [[[0.5] * len(NATIVES)]]), query_of, plain
 
@@ -179,14 +185,14 @@ def _pythons(spark: SparkSession, rows: int) -> Kind:
     judges = [filter_on_bit(bit, steps_for(cost)) for bit, cost in enumerate(MICROSECONDS)]
     best = [f"f{bit}" for bit in range(len(judges))]
 
-    def query_of(df: DataFrame) -> ab.Query:
+    def query_of(df: DataFrame, _: int) -> ab.Query:
         query = ab.query(df)
         for name, judge in reversed(list(zip(best, judges, strict=True))):
             query = query.where(judge, "code", name=name)
         return query
 
     codes = spark.range(rows).select("id", F.pmod(F.xxhash64("id"), F.lit(16)).alias("code"))
-    return codes, query_of, lambda df: query_of(df).run(Fixed(best)).df
+    return codes, query_of, lambda df, turn: query_of(df, turn).run(Fixed(best)).df
 
 
 KINDS = {"native": _natives, "python": _pythons}

@@ -67,7 +67,8 @@ def rows_of(batch: pa.RecordBatch, keys: Sequence[int]) -> Rows:
     """The rows of a batch."""
     codes = {key: _ints(batch.column(code(key))) for key in keys}
     carried = [name for name in batch.schema.names if name[0] in "pk"]
-    payload = batch.select(carried)
+    # Made anew: rows that come and rows that were kept are then of one schema.
+    payload = pa.record_batch([batch.column(name) for name in carried], carried)
     return Rows(codes, _ints(batch.column(TIME)), payload)
 
 
