@@ -26,7 +26,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from anabranch.kernel.joins.cell import Combined
+from anabranch.kernel.joins.cell import NEVER, Combined
 from anabranch.kernel.joins.custody import Custody, JoinSpec
 from anabranch.kernel.joins.grid import key_of
 from anabranch.kernel.joins.wire import PAYLOAD
@@ -104,7 +104,8 @@ class Joining(StatefulProcessor):
                 seen[name] = max(seen.get(name, int(last)), int(last))
                 if chunk is not None:
                     parts.setdefault(name, []).append(bytes(chunk))
-        mark = timerValues.getCurrentWatermarkInMs() * 1000
+        told = timerValues.getCurrentWatermarkInMs()
+        mark = told * 1000 if told > 0 else NEVER  # nothing is late as long as there is none
         custody = _custody(self._spec)
         figures: Counter[str] = Counter()
         cell = self._cells[int(key[0])]
