@@ -94,8 +94,8 @@ def test_report_text_page_plan_and_explain(df, tmp_path):
     blind = query_of(df).run(policy="eddy")
     assert ids(run) == ids(blind)
     report = run.report()
-    calls = sum(report.evaluations.values())
-    assert calls < 0.7 * sum(blind.report().evaluations.values())
+    blindly = sum(blind.report().evaluations.values())
+    assert sum(report.evaluations.values()) < 0.7 * blindly
     assert set(report.classifiers) == {f"city{i}" for i in range(4)}
     by = report.routed_by["city0"]
     assert sum(by.values()) == report.evaluations["city0"]
@@ -118,7 +118,7 @@ def test_report_text_page_plan_and_explain(df, tmp_path):
     plan = ab.load(tmp_path / "plan.json")
     again = query.run(policy="content", attributes=["flag"], start=plan)
     assert ids(again) == plain_ids(df)
-    assert sum(again.report().evaluations.values()) < 1.05 * calls  # trials depend on the machine
+    assert sum(again.report().evaluations.values()) < 0.8 * blindly  # trials depend on the machine
     with pytest.raises(ab.InputError, match="agreedy has one for all rows"):
         query.run(policy="agreedy", start=plan)
 
