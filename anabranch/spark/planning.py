@@ -7,6 +7,7 @@ from pyspark.sql import Column, DataFrame
 
 from anabranch.kernel.rehearse import rehearse
 from anabranch.model import Mesh, Query, Tree, microseconds
+from anabranch.model.attribute import LONG_WORD
 from anabranch.policies import Policy
 from anabranch.policies.query_mesh import QueryMesh
 from anabranch.policies.query_mesh.from_sample import (
@@ -152,7 +153,9 @@ def worded(mesh: Mesh, some: DataFrame) -> Mesh:
     for name in (name for name in asked if kinds[name] == "word"):
         number: Column = numbers(some, [name])[name]
         column, _ = typed(some, name)
-        rows = some.filter(number.isin(*asked[name])).select(number, column).distinct().collect()
+        # One number stands for all long words: there is no word to tell.
+        values = [value for value in asked[name] if value != LONG_WORD]
+        rows = some.filter(number.isin(*values)).select(number, column).distinct().collect()
         words[name] = {float(row[0]): str(row[1]) for row in rows}
     return mesh.worded(words)
 

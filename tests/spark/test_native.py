@@ -11,10 +11,11 @@ from pyspark.sql import functions as F
 
 import anabranch as ab
 from anabranch.data.records import BY_NAME, records
-from anabranch.model import AtMost, Attribute, Leaf, Mesh, Operator, Query, Route, Tree
+from anabranch.model import AtMost, Attribute, Leaf, Mesh, OneOf, Operator, Query, Route, Tree
+from anabranch.model.attribute import LONG_WORD
 from anabranch.spark import look, planning, stopwatch
 from anabranch.spark.bytecode import MOST_BYTES, largest_method
-from anabranch.spark.catalyst import applied
+from anabranch.spark.catalyst import applied, router
 from anabranch.spark.native import looked_at
 from anabranch.spark.sampling import megabytes
 from anabranch.stats import Reservoir
@@ -319,3 +320,14 @@ def test_what_guards_a_python_predicate_is_never_moved_behind_it(skewed):
     run = query.run(sample=ab.Sample(rows=200, seconds=0.5, least_megabytes=0))
     assert run.outline()[0] == f"native predicates: dear({dear})"
     assert ids(run.df) == ids(skewed.filter("id > 100 and id % 50 = 0"))
+
+
+def test_long_words_are_told_as_one_class_and_not_as_a_word(spark):
+    df = spark.createDataFrame([("x" * 100,), ("y" * 100,), ("z",)], "w string")
+    query = Query((Operator("a"), Operator("b")), (Attribute("w", "word"),))
+    routes = Route.of(query, (0, 1)), Route.of(query, (1, 0))
+    mesh = Mesh(query, routes, {}, Tree(OneOf("w", Leaf(1), Leaf(0), (LONG_WORD,))))
+    told = planning.worded(mesh, df)
+    assert told.words == {}
+    taken = df.select(router(told, df)([F.lit(0), F.lit(1)])).collect()
+    assert sorted(row[0] for row in taken) == [0, 1, 1]
