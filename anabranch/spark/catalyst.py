@@ -15,7 +15,7 @@ from graphlib import CycleError, TopologicalSorter
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from anabranch.model import AtMost, InputError, Leaf, Mesh, OneOf, Tree
+from anabranch.model import AtMost, InputError, Leaf, Mesh, OneOf, Query, Tree
 from anabranch.model.tree import Node, nodes
 from anabranch.spark.attributes import numbers, possible, typed
 
@@ -26,7 +26,7 @@ Order = tuple[str, ...]
 def applied(df: DataFrame, mesh: Mesh, conditions: Conditions) -> DataFrame:
     """The rows of `df` that pass all predicates, asked in the order of each row's route."""
     asked = positions(mesh, conditions, df)
-    return df.filter(together(asked)) if asked else df
+    return df.filter(together(mesh.query, asked)) if asked else df
 
 
 def conjunction(mesh: Mesh, conditions: Conditions, df: DataFrame) -> Column:
@@ -83,12 +83,14 @@ def _one_order(ends: Sequence[Order]) -> Order | None:
         return None
 
 
-def together(positions: Sequence[Column]) -> Column:
+def together(query: Query, positions: Sequence[Column]) -> Column:
     """Of a filter by all of these, one after the other.
 
-    Spark makes the same of several filters, each of which it would have to analyse.
+    Spark makes the same of several filters, each of which it would have to analyse. Where one
+    predicate guards another it is a chain: without generated code Spark asks the right side of an
+    AND also where the left side is NULL.
     """
-    return reduce(Column.__and__, positions)
+    return chain(positions) if any(query.guards) else reduce(Column.__and__, positions)
 
 
 def chain(conditions: Sequence[Column]) -> Column:

@@ -331,3 +331,15 @@ def test_long_words_are_told_as_one_class_and_not_as_a_word(spark):
     assert told.words == {}
     taken = df.select(router(told, df)([F.lit(0), F.lit(1)])).collect()
     assert sorted(row[0] for row in taken) == [0, 1, 1]
+
+
+def test_a_guard_that_is_null_holds_back_also_without_generated_code(spark):
+    wide = spark.range(60).selectExpr(
+        "CASE WHEN id % 3 > 0 THEN 'n' END AS kind",
+        "CASE WHEN id % 3 > 0 THEN string(id) ELSE 'abc' END AS value",
+        *(f"id + {i} AS c{i}" for i in range(120)),  # so many that Spark generates no code
+    )
+    query = ab.query(wide.coalesce(1)).where("kind RLIKE 'n' OR kind RLIKE 'm'", name="kind")
+    query = query.where("cast(value as int) + 0 >= 5", name="large", after="kind")
+    kept = {int(row.value) for row in query.run().df.collect()}
+    assert kept == {i for i in range(5, 60) if i % 3}

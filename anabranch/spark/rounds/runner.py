@@ -176,7 +176,8 @@ class Runner:
         if self._current is not self.native.mesh:
             conditions = self.staged.before.conditions
             self._positions = positions(self.native.mesh, conditions, below)
-            self._filter = together(self._positions) if self._positions else None
+            query = self.native.query
+            self._filter = together(query, self._positions) if self._positions else None
             self._current = self.native.mesh
         self._sampled = self.sampler is not None and self._pace.is_due(self.native.curious)
         if self.sampler is not None and self._sampled:
