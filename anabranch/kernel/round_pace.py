@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 # Rounds from one that samples to the next, in calm: at least and at most.
 LEAST, MOST = 4, 32
 # Rounds of each kind that are remembered, and from how many on they are compared.
-REMEMBERED, KNOWN = 8, 2
+REMEMBERED, KNOWN = 4, 2
 
 
 @dataclass
@@ -37,10 +37,10 @@ class RoundPace:
         """Whether the next round samples."""
         return curious or self._since + 1 >= self.every
 
-    def took(self, sampled: bool, rows: int, seconds: float) -> None:
-        """A round is over."""
+    def took(self, sampled: bool, rows: int, seconds: float, curious: bool = False) -> None:
+        """A round is over; what one took that had much to learn tells nothing of later ones."""
         self._since = 0 if sampled else self._since + 1
-        if rows:
+        if rows and not curious:
             self._seconds[sampled].append(seconds / rows)
 
     @property

@@ -123,7 +123,7 @@ class RoundBrain:
 
     def spell(self, words: Words) -> None:
         """Take in what numbers stand for, so that plans are told in words."""
-        self.words = both_words(self.words, words)
+        self.words = both_words(words, self.words)  # the newest first: there is a limit
         self.use(self.mesh)
 
     def unspelled(self) -> list[str]:
@@ -241,6 +241,7 @@ class RoundBrain:
         if isinstance(self.policy, Fixed):
             return True  # the order is the one that is given now
         self.mesh = Mesh.from_dict(data["plan"]).check(self.query)
+        self.words = self.mesh.words
         window = self._empty()
         told = sample_from_dict(data["window"])
         window.update(told.values, told.bits, told.times)

@@ -97,7 +97,9 @@ def chain(conditions: Sequence[Column]) -> Column:
     """All of these, each asked only where those before it hold; NULL does not hold."""
     *first, whole = conditions
     for condition in reversed(first):
-        whole = F.when(condition, whole).otherwise(F.lit(False))
+        # With `otherwise(False)` in place of coalesce Spark would make `a AND b` of "if a is not
+        # NULL then b else false", and in a filter ask a last.
+        whole = F.coalesce(F.when(condition, whole), F.lit(False))
     return whole
 
 

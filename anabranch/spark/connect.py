@@ -88,7 +88,7 @@ def _is_deterministic(df: DataFrame, condition: Column) -> bool:
 
 def _is_simple(text: str) -> bool:
     """Comparisons of one column each with what is constant; in doubt it is not."""
-    plain = TEST.sub(r"\1", CAST.sub(r"\1", text))
+    plain = CAST.sub(r"\1", TEST.sub(r"\1", text))
     parts = re.split(r" (?:AND|OR) ", plain)
     return all(
         COMPARED.fullmatch(part) and not COMPUTED.search(part) and len(REFERENCE.findall(part)) == 1

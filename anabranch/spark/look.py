@@ -65,6 +65,15 @@ class Look:
         sample.update(stacked[rows], dropped[rows], seconds[:, places][rows])
         return sample
 
+    @property
+    def measurable(self) -> DataFrame:
+        """Where the code of a plan can be measured.
+
+        On the sample, whose code is the plan's alone, and for which nothing has to run. A Connect
+        server only tells of plans that it does not adapt, as those over the input may be.
+        """
+        return self.source if is_connect(self.source) else self.some
+
     def elapsed(self) -> float:
         """Seconds since it began."""
         return time.monotonic() - self.begun

@@ -25,6 +25,7 @@ COMPARISONS = {
     "IsNotNull",
     "StartsWith",
 }
+NULLS = {"IsNull", "IsNotNull"}
 CONNECTIVES = {"And", "Or", "Not"}
 # What Spark itself takes out of a filter, and only out of an ordinary one.
 TAKEN_OUT = {"PythonUDF", "ListQuery", "Exists", "ScalarSubquery", "LateralSubquery"}
@@ -77,6 +78,8 @@ def _is_simple(expression: Any) -> bool:
     if expression.nodeName() not in COMPARISONS:
         return False
     varying = [child for child in _children(expression) if not child.foldable()]
+    if expression.nodeName() in NULLS and varying and varying[0].nodeName() == "Cast":
+        return False  # no source asks it, and of a filter Spark asks it last
     return len(varying) == 1 and _is_column(varying[0])
 
 

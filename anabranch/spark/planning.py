@@ -74,11 +74,11 @@ def _found(look: Look, query: Query, conditions: Conditions, policy: Policy) -> 
     sample, some = look.reservoir(query), look.some
     if not isinstance(policy, QueryMesh):
         told = as_tree(rehearse(policy, query, sample, look.seed), sample, look.seed)
-        fitting = small_enough(worded(told, some), sample, conditions, look.source)
+        fitting = small_enough(worded(told, some), sample, conditions, look.measurable)
         return Planned(fitting or single_from(query, sample), look.rows)
     single, mesh = single_from(query, sample), mesh_from(query, sample, look.seed)
     if mesh is not None:
-        mesh = small_enough(worded(mesh, some), sample, conditions, look.source)
+        mesh = small_enough(worded(mesh, some), sample, conditions, look.measurable)
     if mesh is None:
         return Planned(single, look.rows)
     both = [conjunction(plan, conditions, some) for plan in (single, mesh)]
@@ -98,7 +98,8 @@ def small_enough(
     """
 
     def code(plan: Mesh) -> int:
-        return largest_method(applied(df, plan, conditions)) or TOO_LARGE
+        size = largest_method(applied(df, plan, conditions))
+        return TOO_LARGE if size is None else size
 
     if mesh.classifier is None or (whole := code(mesh)) <= MOST_BYTES:
         return mesh

@@ -146,6 +146,7 @@ def test_plans_are_told_in_words_also_after_a_restart():
     again = RoundBrain(query, Auto())
     assert again.restore(json.loads(json.dumps(brain.to_dict())))
     assert again.mesh.rules() == plan.rules()
+    assert again.words == plan.words
     for number in range(100, 104):
         brain.observe(sampled(number, classes[::-1], 300))
     assert brain.mesh.routes != plan.routes or brain.mesh.classifier != plan.classifier

@@ -333,6 +333,16 @@ def test_long_words_are_told_as_one_class_and_not_as_a_word(spark):
     assert sorted(row[0] for row in taken) == [0, 1, 1]
 
 
+def test_a_guard_that_asks_for_null_is_asked_first(spark, tmp_path):
+    rows = [(str(i) if i % 3 else "abc",) for i in range(60)]
+    spark.createDataFrame(rows, "value string").write.parquet(str(tmp_path / "in"))
+    query = ab.query(spark.read.parquet(str(tmp_path / "in")))
+    query = query.where("try_cast(value as int) IS NOT NULL", name="number")
+    query = query.where("cast(value as int) + 0 >= 5", name="large", after="number")
+    kept = {int(row[0]) for row in query.run().df.collect()}
+    assert kept == {i for i in range(5, 60) if i % 3}
+
+
 def test_a_guard_that_is_null_holds_back_also_without_generated_code(spark):
     wide = spark.range(60).selectExpr(
         "CASE WHEN id % 3 > 0 THEN 'n' END AS kind",

@@ -149,7 +149,8 @@ class Runner:
         self._current: Mesh | None = None
         self._positions: list[Column] = []
         self._filter: Column | None = None  # all of them
-        self._pace, self._sampled = RoundPace(), False  # of native predicates
+        self._pace = RoundPace()  # of native predicates
+        self._sampled = self._curious = False
         self._thinkers = [Thinker(brain, self._pool) for brain in (self.native, self.fused)]
 
     def run(self, batch: DataFrame, number: int) -> Round:
@@ -179,7 +180,8 @@ class Runner:
             query = self.native.query
             self._filter = together(query, self._positions) if self._positions else None
             self._current = self.native.mesh
-        self._sampled = self.sampler is not None and self._pace.is_due(self.native.curious)
+        self._curious = self.native.curious
+        self._sampled = self.sampler is not None and self._pace.is_due(self._curious)
         if self.sampler is not None and self._sampled:
             name, rate = mail.to("native", heard.native), self._rate(self.native)
             seed = self.seed + number
@@ -235,7 +237,7 @@ class Runner:
         report = Report.of(self.fused.query, log, "", self.prepared.policy.name)
         self.rows = heard.rows_in.rows or 0
         self.seconds = time.monotonic() - begin
-        self._pace.took(self._sampled, self.rows, self.seconds)
+        self._pace.took(self._sampled, self.rows, self.seconds, self._curious)
         return Round(
             number,
             plan_text(plan),
