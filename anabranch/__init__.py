@@ -16,6 +16,8 @@ from anabranch.policies import (
     Sweep,
 )
 from anabranch.report import Report
+from anabranch.report.joins import JoinReport
+from anabranch.spark.joins.joined import JoinRun
 from anabranch.spark.rounds.handle import Rounds
 from anabranch.spark.run import Run
 from anabranch.spark.sampling import Sample
@@ -35,6 +37,8 @@ __all__ = [
     "Independent",
     "InputError",
     "Join",
+    "JoinReport",
+    "JoinRun",
     "LocalSwaps",
     "Mesh",
     "Optimal",

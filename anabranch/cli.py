@@ -162,5 +162,22 @@ def rounds(figures: tuple[str, ...], rows: int, repeat: int, output: Path) -> No
     ROUNDS_BENCH.run(figures, Size(rows), repeat, output, _wide())
 
 
+@bench.command()
+@_figures("joins")
+@click.option(
+    "--rows",
+    default=80_000,
+    show_default=True,
+    type=click.IntRange(min=1000),
+    help="per micro-batch, over all streams",
+)
+def joins(figures: tuple[str, ...], rows: int, repeat: int, output: Path) -> None:
+    """Windowed joins of streams: one operator against Spark's chained joins, probe orders."""
+    from anabranch.bench.joins import JOINS
+    from anabranch.bench.size import Size
+
+    JOINS.run(figures, Size(rows), repeat, output, _wide())
+
+
 if __name__ == "__main__":
     main()

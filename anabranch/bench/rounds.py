@@ -16,8 +16,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 import anabranch as ab
 from anabranch.bench.burn import filter_on_bit, steps_for
 from anabranch.bench.figure import Figure
-from anabranch.bench.killing import Victim
 from anabranch.bench.rounds_job import kept, mixed
+from anabranch.bench.rounds_victim import RoundsVictim
 from anabranch.bench.runner import Bench
 from anabranch.bench.size import Size
 from anabranch.data.records import BY_NAME, records
@@ -82,13 +82,13 @@ def _kill(spark: SparkSession, size: Size, _: int) -> Figure:
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "in"
         write_files(shifting(spark, size.rows, EPOCHS), source, ROUNDS)
-        victim, lives = Victim(source, Path(folder)), []
+        victim, lives = RoundsVictim(source=source, folder=Path(folder)), []
         draws = sorted(random.Random(0).sample(range(3, ROUNDS - 5, 3), KILLS))
         for at in draws:
             lives.append(victim.killed(max(at, victim.committed() + 1)))
             size.tick()
         victim.ended()
-        whole = victim.is_whole(spark, kept)
+        whole = victim.is_whole(kept(spark.read.parquet(str(source))))
         went_on = [victim.goes_on(life) for life in lives]
     rows = [
         (number, life.committed, _line(life.plan), same)

@@ -1,12 +1,13 @@
 """Streams of keyed rows in files, one file per micro-batch and stream, with times that go on."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+
+from anabranch.data.files import write_stream
 
 BEGIN = 1_700_000_000_000_000  # microseconds
 
@@ -47,10 +48,6 @@ class Ticking:
         )
 
     def write(self, folder: Path, streams: Sequence[str], files: int) -> None:
-        """A folder per stream; file i is older than file i + 1, so that a stream takes it first."""
+        """A folder per stream."""
         for place, name in enumerate(streams):
-            (folder / name).mkdir(parents=True)
-            for file in range(files):
-                path = folder / name / f"{file:05d}.parquet"
-                self.table(place, file).to_parquet(path, index=False)
-                os.utime(path, (1_700_000_000 + file, 1_700_000_000 + file))
+            write_stream(folder / name, (self.table(place, file) for file in range(files)))

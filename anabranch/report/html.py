@@ -1,6 +1,7 @@
 """The report as one self-contained page."""
 
 import html
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,21 +41,28 @@ def write_html(report: "Report", path: Path) -> Path:
         sections.append(("Routed by", _routed_text(report), _routed(report)))
     if report.gains:
         sections.append(("Gain ratio over time", _gains_text(report), _gains(report)))
+    return write_page("Anabranch report", headline(report), _table(report), sections, path)
+
+
+def write_page(
+    title: str, text: str, table: str, sections: Sequence[tuple[str, str, Any]], path: Path
+) -> Path:
+    """A page of pictures (or markup), each under a title and a sentence."""
     parts = [
         f"<!doctype html><html lang='en'><head><meta charset='utf-8'>"
-        f"<title>Anabranch report</title><style>{STYLE}</style></head><body>",
-        f"<h1>Anabranch report</h1><p>{html.escape(headline(report))}</p>",
-        _table(report),
+        f"<title>{title}</title><style>{STYLE}</style></head><body>",
+        f"<h1>{title}</h1><p>{html.escape(text)}</p>",
+        table,
     ]
     script: bool = True  # plotly's code goes in once, with the first picture
-    for title, text, figure in sections:
+    for heading, sentence, figure in sections:
         picture = figure
         if not isinstance(figure, str):
             picture = pio.to_html(
                 figure, full_html=False, include_plotlyjs=script, config={"displayModeBar": False}
             )
             script = False
-        parts.append(f"<h2>{title}</h2><p>{html.escape(text)}</p>{picture}")
+        parts.append(f"<h2>{heading}</h2><p>{html.escape(sentence)}</p>{picture}")
     parts.append("</body></html>")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(parts), encoding="utf-8")

@@ -3,11 +3,17 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from anabranch.model.join import JoinQuery
 from anabranch.report.log import WorkerLog
 from anabranch.report.report import Report
+
+# Figures of which the newest counts, as of rows held.
+GAUGES = ("bytes", "memory")
+# Micro-batches that are remembered one by one.
+MOST_MOMENTS = 1_000
 
 
 @dataclass
@@ -33,6 +39,8 @@ class JoinTally:
     sums: Counter[str] = field(default_factory=Counter)
     cells: dict[int, dict[str, int]] = field(default_factory=dict)
     logs: dict[str, WorkerLog] = field(default_factory=dict)
+    moments: dict[int, Counter[str]] = field(default_factory=dict)  # by micro-batch
+    told: Counter[int] = field(default_factory=Counter)  # by cell
 
     def add(self, letter: Mapping[str, Any]) -> None:
         """Take in what one cell told of one micro-batch."""
@@ -40,14 +48,24 @@ class JoinTally:
         last = {k: v for k, v in figures.items() if k.startswith("held ") or k in GAUGES}
         self.cells[letter["cell"]] = last
         self.sums.update({k: v for k, v in figures.items() if k not in last})
+        self._remember(letter["cell"], {**last, "results": figures.get("results", 0)})
         for source, ledger in letter["ledgers"].items():
             operators = len(self.query.tree(source).operators())
             log = self.logs.setdefault(source, WorkerLog(operators))
             log.update(letter["worker"], ledger)
 
+    def _remember(self, cell: int, figures: Mapping[str, int]) -> None:
+        """Every cell tells once in a micro-batch."""
+        self.told[cell] += 1
+        number = self.told[cell]
+        self.moments.setdefault(number, Counter()).update(figures)
+        self.moments.pop(number - MOST_MOMENTS, None)
+
     def copy(self) -> "JoinTally":
         logs = {source: log.copy() for source, log in self.logs.items()}
-        return JoinTally(self.query, self.sums.copy(), dict(self.cells), logs)
+        moments = {number: told.copy() for number, told in self.moments.items()}
+        cells, told = dict(self.cells), self.told.copy()
+        return JoinTally(self.query, self.sums.copy(), cells, logs, moments, told)
 
     def report(self, scope: str, policy: str) -> "JoinReport":
         """All of it."""
@@ -79,10 +97,8 @@ class JoinTally:
             self.sums["hits"],
             self.sums["misses"],
             self.sums["microseconds"] / 1e6,
+            [{"micro-batch": number, **told} for number, told in sorted(self.moments.items())],
         )
-
-
-GAUGES = ("bytes", "memory")
 
 
 @dataclass(frozen=True)
@@ -116,6 +132,8 @@ class JoinReport:
         How often a worker had the windows of a cell at hand, or had to read them from the state.
     seconds
         Inside the operator, over all workers.
+    moments
+        By micro-batch, the newest thousand: rows held, bytes, results.
     """
 
     scope: str
@@ -128,6 +146,7 @@ class JoinReport:
     hits: int = 0
     misses: int = 0
     seconds: float = 0.0
+    moments: list[dict[str, int]] = field(default_factory=list)
 
     @property
     def probes(self) -> dict[str, dict[str, int]]:
@@ -147,7 +166,14 @@ class JoinReport:
             "hits": self.hits,
             "misses": self.misses,
             "seconds": self.seconds,
+            "moments": self.moments,
         }
+
+    def to_html(self, path: str | Path) -> Path:
+        """Write one self-contained page: what windows hold over time, and who probes whom."""
+        from anabranch.report.joins_html import write_html
+
+        return write_html(self, Path(path))
 
     def __rich__(self) -> Any:
         from anabranch.report.joins_text import render

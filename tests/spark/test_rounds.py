@@ -6,8 +6,8 @@ import pytest
 from pyspark.sql import functions as F
 
 import anabranch as ab
-from anabranch.bench.killing import Victim
 from anabranch.bench.rounds_job import kept
+from anabranch.bench.rounds_victim import RoundsVictim
 from anabranch.data.shifting import EPOCHS, shifting, write_files
 from anabranch.model import Attribute, Operator, Query
 from anabranch.policies import AGreedy
@@ -263,11 +263,11 @@ def test_killed_every_row_has_the_fate_of_plain_spark(spark, tmp_path):
     """Ten deaths in a hundred rounds: `anabranch bench rounds kill`."""
     source, files = tmp_path / "in", 14
     write_files(shifting(spark, 5_600, EPOCHS), source, files)
-    victim = Victim(source, tmp_path)
+    victim = RoundsVictim(source=source, folder=tmp_path)
     life = victim.killed(at=5)
     assert 5 <= life.committed < files
     victim.ended()
-    assert victim.is_whole(spark, kept)
+    assert victim.is_whole(kept(spark.read.parquet(str(source))))
     assert victim.goes_on(life)
     history = victim.history()
     assert [row["round"] for row in history] == list(range(files))

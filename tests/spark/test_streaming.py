@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 import anabranch as ab
 from tests.spark import stream_job
+from tests.spark.sinks import drain
 
 
 @pytest.fixture
@@ -32,20 +33,6 @@ def write_files(spark, target: Path, files: int, rows: int) -> Path:
 def stream_of(spark, folder):
     reader = spark.readStream.schema(stream_job.SCHEMA).option("maxFilesPerTrigger", "1")
     return reader.parquet(str(folder))
-
-
-def drain(df, tmp_path):
-    handle = (
-        df.writeStream.format("parquet")
-        .option("path", str(tmp_path / "out"))
-        .option("checkpointLocation", str(tmp_path / "checkpoint"))
-        .trigger(availableNow=True)
-        .start()
-    )
-    try:
-        handle.awaitTermination()
-    finally:
-        handle.stop()
 
 
 def ids(df):

@@ -26,13 +26,12 @@ MOST_COMBINATIONS = 500_000
 class Level:
     """Matches of arrived rows down to one stream of the tree: every entry is a path of rows."""
 
-    owner: Ints  # the arrived row
     parent: Ints  # the entry of the level above
     rows: dict[str, Ints]  # stream -> the number of the row
     alive: Bits
 
     def __len__(self) -> int:
-        return len(self.owner)
+        return len(self.parent)
 
 
 class Arrivals:
@@ -58,12 +57,11 @@ class Arrivals:
         self.tree, self.modules, self.rows = tree, modules, rows
         self._windows = {stream.name: stream.window for stream in tree.query.streams}
         places = np.arange(len(rows))
-        self._tops = Level(places, places, {tree.source: places}, np.ones(len(rows), bool))
+        self._tops = Level(places, {tree.source: places}, np.ones(len(rows), bool))
         for stream in tree.bound[1:]:
             found = self._search(stream, self._tops, np.arange(len(self._tops)))
             entry, number = found.expand()
             self._tops = Level(
-                self._tops.owner[entry],
                 entry,
                 {**{name: n[entry] for name, n in self._tops.rows.items()}, stream: number},
                 np.ones(len(entry), bool),
@@ -79,7 +77,7 @@ class Arrivals:
     @property
     def owner(self) -> Ints:
         """The arrived row of each tuple that is probed with."""
-        return self._tops.owner
+        return self._tops.rows[self.tree.source]
 
     def probe(self, stream: str, places: Ints) -> Bits:
         """Drop-probing: which of the tuples have a match in a stream's window?"""
@@ -122,7 +120,6 @@ class Arrivals:
         entry, number = self._found[stream].take(entries).expand()
         entry = entries[entry]
         grown = Level(
-            above.owner[entry],
             entry,
             {**{name: n[entry] for name, n in above.rows.items()}, stream: number},
             np.ones(len(entry), bool),
@@ -243,7 +240,6 @@ class Arrivals:
 
 def _both(first: Level, second: Level) -> Level:
     return Level(
-        np.concatenate([first.owner, second.owner]),
         np.concatenate([first.parent, second.parent]),
         {name: np.concatenate([first.rows[name], second.rows[name]]) for name in first.rows},
         np.concatenate([first.alive, second.alive]),
@@ -252,7 +248,7 @@ def _both(first: Level, second: Level) -> Level:
 
 def _some(level: Level, fine: Bits) -> Level:
     rows = {name: numbers[fine] for name, numbers in level.rows.items()}
-    return Level(level.owner[fine], level.parent[fine], rows, level.alive[fine])
+    return Level(level.parent[fine], rows, level.alive[fine])
 
 
 def _children(level: Level, above: Ints) -> tuple[Ints, Ints]:

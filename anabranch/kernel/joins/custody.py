@@ -7,7 +7,7 @@ only if it is the one that the state speaks of; otherwise it is made again from 
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 
@@ -15,6 +15,7 @@ from anabranch.kernel.joins.book import Book, Chunk
 from anabranch.kernel.joins.cell import NEVER, Cell, Combined, watermark
 from anabranch.kernel.joins.module import Rows
 from anabranch.kernel.joins.prober import Prober
+from anabranch.kernel.joins.store import Store
 from anabranch.kernel.joins.wire import SMALL, arrived, batch_of, from_bytes, rows_of, to_bytes
 from anabranch.model import Attribute, Mesh
 from anabranch.model.join import JoinQuery
@@ -22,16 +23,6 @@ from anabranch.policies import Policy
 
 # Cells that a worker has copies of, the least recently used going first.
 MOST_COPIES = 64
-
-
-class Store(Protocol):
-    """The state of one cell."""
-
-    def book(self) -> str | None: ...
-    def write_book(self, text: str) -> None: ...
-    def chunk(self, stream: str, name: str) -> bytes: ...
-    def write_chunk(self, stream: str, name: str, data: bytes) -> None: ...
-    def remove_chunk(self, stream: str, name: str) -> None: ...
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from anabranch.kernel.joins.grown import Grown
 from anabranch.kernel.joins.run import Ints, SortedRun
 
 # A run is merged with the one before it unless that has so many times its rows.
@@ -19,6 +20,8 @@ RATIO = 3
 MOST_PIECES = 16
 # Odd numbers whose products mix several keys into one.
 MIXERS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)
+
+TIME = None  # in place of a key
 
 Keys = tuple[int, ...]
 
@@ -92,6 +95,22 @@ class Ranges:
         return np.concatenate(here), np.concatenate(there)
 
 
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """What rows carry that came together, and the last of their times."""
+
+    payload: pa.RecordBatch
+    last: int
+
+    def __len__(self) -> int:
+        return int(self.payload.num_rows)
+
+    def with_next(self, other: "Piece") -> "Piece":
+        """Both as one."""
+        payload = pa.concat_batches([self.payload, other.payload])
+        return Piece(payload, max(self.last, other.last))
+
+
 @dataclass
 class StateModule:
     """The rows of a window that are held, and sorted runs of them for every set of keys asked for.
@@ -113,8 +132,9 @@ class StateModule:
     asked: tuple[Keys, ...]
     since: int = -(1 << 62)
     runs: dict[Keys, list[SortedRun]] = field(init=False)
-    pieces: list[Rows] = field(init=False, default_factory=list)
+    pieces: list[Piece] = field(init=False, default_factory=list)
     base: int = field(init=False, default=0)  # number of the first row held
+    columns: dict[int | None, Grown] = field(init=False, default_factory=dict)  # keys, and times
 
     def __post_init__(self) -> None:
         self.runs = {keys: [] for keys in self.asked}
@@ -132,7 +152,9 @@ class StateModule:
         if not len(rows):
             return
         numbers = np.arange(len(rows)) + self.base + len(self)
-        self.pieces.append(rows)
+        self.pieces.append(Piece(rows.payload, int(rows.times.max())))
+        for key, values in ((TIME, rows.times), *rows.codes.items()):
+            self.columns.setdefault(key, Grown()).append(values)
         if len(self.pieces) > MOST_PIECES:
             self._join_pieces()
         for keys, runs in self.runs.items():
@@ -145,15 +167,17 @@ class StateModule:
         """Neighbours become one, the smaller half of them."""
         sizes = [len(a) + len(b) for a, b in zip(self.pieces, self.pieces[1:], strict=False)]
         place = int(np.argmin(sizes))
-        self.pieces[place : place + 2] = [Rows.concat(self.pieces[place : place + 2])]
+        self.pieces[place : place + 2] = [self.pieces[place].with_next(self.pieces[place + 1])]
 
     def evict(self, since: int) -> int:
         """Forget what is from before a time; how many rows went."""
         self.since = max(self.since, since)
         gone = 0
-        while self.pieces and int(self.pieces[0].times.max()) < self.since:
+        while self.pieces and self.pieces[0].last < self.since:
             gone += len(self.pieces.pop(0))
         self.base += gone
+        for column in self.columns.values():
+            column.drop(gone)
         for runs in self.runs.values():
             runs[:] = [run for run in runs if len(run) and int(run.times.max()) >= self.since]
         return gone
@@ -169,17 +193,11 @@ class StateModule:
 
     def times(self, numbers: Ints) -> Ints:
         """Of some rows."""
-        return self._picked(numbers, [piece.times for piece in self.pieces])
+        return self.columns[TIME].take(numbers - self.base)
 
     def codes(self, key: int, numbers: Ints) -> Ints:
         """Of some rows, the codes of a key."""
-        return self._picked(numbers, [piece.codes[key] for piece in self.pieces])
-
-    def _picked(self, numbers: Ints, parts: Sequence[Ints]) -> Ints:
-        found = np.empty(len(numbers), np.int64)
-        for part, (where, places) in zip(parts, self._places(numbers), strict=True):
-            found[where] = part[places]
-        return found
+        return self.columns[key].take(numbers - self.base)
 
     def _places(self, numbers: Ints) -> list[tuple[Ints, Ints]]:
         """Of each piece, which of the numbers it has, and where."""

@@ -28,6 +28,7 @@ class Window:
 
     def judge(self, converted: Ints, rows: int) -> Bits:  # noqa: ARG002
         assert self.prober.arrived is not None
+        self.prober.probed += len(converted)
         return self.prober.arrived.probe(self.stream, converted)
 
 
@@ -46,6 +47,7 @@ class Prober:
     clock: Callable[[], float] = time.perf_counter
     query: Query = field(init=False)
     arrived: Arrivals | None = field(init=False, default=None)
+    probed: int = field(init=False, default=0)  # tuples, over all windows and all chunks
 
     def __post_init__(self) -> None:
         self.query = replace(self.tree.operators(), attributes=self.attributes)

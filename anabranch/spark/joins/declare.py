@@ -141,8 +141,6 @@ class Join:
         rows of that stream apart by.
         """
         chosen, plan = resolve(policy), self._plan()
-        given = {one.name: one for one in plan.inputs}
-        key_types(given, plan.query)
         if not plan.is_streaming:
             return JoinRun(plan, chosen, batched(plan), {})
         session = plan.inputs[0].df.sparkSession
@@ -189,6 +187,7 @@ class Join:
         return Plan(
             tuple(inputs.values()),
             query,
+            key_types(inputs, query),
             self.idle,
             self._carried(whole),
             tuple(whole),

@@ -8,15 +8,11 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
-    BooleanType,
-    ByteType,
     DataType,
-    DateType,
     DoubleType,
     FloatType,
-    IntegerType,
+    IntegralType,
     LongType,
-    ShortType,
     StructType,
     TimestampNTZType,
     TimestampType,
@@ -26,13 +22,12 @@ from anabranch.kernel.joins.grid import Grid
 from anabranch.kernel.joins.wire import PAYLOAD, TIME, code, spelled, value
 from anabranch.model import Attribute, InputError, closest
 from anabranch.model.join import Field, JoinQuery
-from anabranch.spark.attributes import describe
+from anabranch.spark.attributes import AS_THEY_ARE, describe
 from anabranch.spark.joins.pack import CELL, CHUNK, SEEN, STREAM, Pack
 from anabranch.spark.tables import quoted
 
-WHOLE = (ByteType, ShortType, IntegerType, LongType)
 # Of values of these types no two have the same code: Spark's hash of eight bytes is a bijection.
-EXACT = (*WHOLE, BooleanType, DateType, TimestampType, TimestampNTZType, FloatType, DoubleType)
+EXACT = (*AS_THEY_ARE, TimestampNTZType)
 PACKED = f"{CELL} int, {STREAM} int, {SEEN} long, {CHUNK} binary"
 AHEAD = "__anabranch_ahead"
 
@@ -87,7 +82,7 @@ def key_types(inputs: Mapping[str, Input], query: JoinQuery) -> tuple[DataType, 
 
 def _common(key: Sequence[Field], inputs: Mapping[str, Input]) -> DataType:
     kinds = {field: _type(inputs[field[0]], field[1]) for field in key}
-    if all(isinstance(kind, WHOLE) for kind in kinds.values()):
+    if all(isinstance(kind, IntegralType) for kind in kinds.values()):
         return LongType() if len({type(k) for k in kinds.values()}) > 1 else kinds[key[0]]
     first = kinds[key[0]]
     for field, kind in kinds.items():

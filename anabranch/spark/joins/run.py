@@ -1,4 +1,4 @@
-"""A join that runs: its DataFrame, what it did so far, and the orders that it learned."""
+"""A join as it was declared, and the stateful operator that it becomes."""
 
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import DataType, StructField, StructType
 
 from anabranch.kernel.joins.custody import JoinSpec
 from anabranch.kernel.joins.grid import Grid
@@ -22,7 +22,7 @@ from anabranch.policies import Policy
 from anabranch.spark.attributes import choose, encoder
 from anabranch.spark.collector import Postman
 from anabranch.spark.inflow import own_interpreter
-from anabranch.spark.joins.inputs import Input, Packing, is_exact, key_types, united
+from anabranch.spark.joins.inputs import Input, Packing, is_exact, united
 from anabranch.spark.joins.operator import EVENT_TIME, OUTPUT, STATS, Joining
 from anabranch.spark.joins.pack import CELL, CHUNK, Unpack
 
@@ -37,6 +37,7 @@ class Plan:
 
     inputs: tuple[Input, ...]
     query: JoinQuery
+    kinds: tuple[DataType, ...]  # of the keys
     idle: int | None
     columns: Mapping[str, Sequence[str]]
     conditions: tuple[Column | str, ...] = ()
@@ -66,16 +67,14 @@ def streamed(
     plan: Plan, policy: Policy, grid: Grid, seed: int, run: str, named: Sequence[str] | None
 ) -> DataFrame:
     """The join of streams as one stateful operator."""
-    given = {one.name: one for one in plan.inputs}
-    kinds = key_types(given, plan.query)
     attributes = {one.name: chosen(one, plan.query, policy, named) for one in plan.inputs}
-    packing = Packing(plan.query, kinds, grid, attributes, plan.columns)
+    packing = Packing(plan.query, plan.kinds, grid, attributes, plan.columns)
     spec = JoinSpec(
         run,
         plan.query,
         {one.name: restricted(one, plan.query, policy) for one in plan.inputs},
-        identity(plan, kinds, grid),
-        tuple(key for key, kind in enumerate(kinds) if not is_exact(kind)),
+        identity(plan, grid),
+        tuple(key for key, kind in enumerate(plan.kinds) if not is_exact(kind)),
         {one.name: packing.described(one) for one in plan.inputs},
         plan.idle,
         seed,
@@ -133,13 +132,13 @@ def _unpacked(carried: StructType) -> Any:
     return udf(anabranch, carried).asNondeterministic()
 
 
-def identity(plan: Plan, kinds: Sequence[Any], grid: Grid) -> dict[str, Any]:
+def identity(plan: Plan, grid: Grid) -> dict[str, Any]:
     """What a checkpoint must agree with, as plain data."""
     schemas = {one.name: one.df.schema for one in plan.inputs}
     return {
         "streams": list(plan.query.names),
         "keys": [[list(field) for field in key] for key in plan.query.keys],
-        "types": [kind.simpleString() for kind in kinds],
+        "types": [kind.simpleString() for kind in plan.kinds],
         "windows": {stream.name: stream.window for stream in plan.query.streams},
         "cells": len(grid),
         "shares": list(grid.shares),

