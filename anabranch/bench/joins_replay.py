@@ -52,7 +52,7 @@ def probes_of(star: Constellation, chunks: int, policy: Policy) -> Counter[str]:
         tree, clock = query.tree(name), ByProbes()
         own = policy.restricted(tree.operators(), whole)
         attributes = (KIND,) if name == "hub" and policy.uses_attributes else ()
-        probers[name] = clock.prober = Prober(tree, own, attributes, clock=clock)
+        probers[name] = clock.prober = Prober(tree, own, attributes, clock=clock, busy=clock)
     cell = Cell(query)
     for chunk in star.chunks(chunks):
         for name, rows in chunk.items():

@@ -49,8 +49,9 @@ class Streams:
         """One operator."""
         first = self.names[0]
         join = ab.join(**self.frames()).on(*(f"{first}.k = {name}.k" for name in self.names[1:]))
-        run = join.within(f"{self.window} seconds", time="ts").run(policy="agreedy")
-        return run.df.select(*(F.col(f"{name}.v").alias(f"v_{name}") for name in self.names)), run
+        join = join.within(f"{self.window} seconds", time="ts")
+        run = join.select(*(f"{name}.v AS v_{name}" for name in self.names)).run(policy="agreedy")
+        return run.df, run
 
     def chained(self) -> Made:
         """Stream-stream joins, two streams at a time.

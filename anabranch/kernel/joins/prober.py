@@ -45,6 +45,7 @@ class Prober:
     start: Mesh | None = None
     seed: int = 0
     clock: Callable[[], float] = time.perf_counter
+    busy: Callable[[], float] = time.thread_time
     query: Query = field(init=False)
     arrived: Arrivals | None = field(init=False, default=None)
     probed: int = field(init=False, default=0)  # tuples, over all windows and all chunks
@@ -60,6 +61,7 @@ class Prober:
             self.learner,
             self.seed,
             self.clock,
+            self.busy,
             attributes=places,
             memory=Memory(),
         )

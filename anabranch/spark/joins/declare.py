@@ -17,11 +17,12 @@ from anabranch.model import InputError, closest
 from anabranch.model.join import JoinQuery, Stream
 from anabranch.policies import Policy, resolve
 from anabranch.spark.joins.batch import batched
+from anabranch.spark.joins.checkpoint import check_checkpoint
 from anabranch.spark.joins.equalities import columns_in, equalities
 from anabranch.spark.joins.inputs import Input, key_types
 from anabranch.spark.joins.joined import JoinRun
 from anabranch.spark.joins.operator import EVENT_TIME
-from anabranch.spark.joins.run import Plan, check_provider, fresh_run, streamed
+from anabranch.spark.joins.run import Plan, check_provider, fresh_run, identity, streamed
 from anabranch.spark.session import cores
 
 # Words that have a meaning in within(...) or in the result.
@@ -120,9 +121,9 @@ class Join:
         return replace(self, conditions=(*self.conditions, condition))
 
     def select(self, *columns: Column | str) -> Join:
-        """What the result has, instead of one struct per stream and the event time."""
+        """What the result has, instead of one struct per stream and the event time: SQL or Column."""
         if not columns or not all(isinstance(column, Column | str) for column in columns):
-            raise InputError(f"select() takes columns by name or as Column, got {columns!r}")
+            raise InputError(f"select() takes SQL strings or Columns, got {columns!r}")
         return replace(self, selected=columns)
 
     def run(
@@ -132,13 +133,15 @@ class Join:
         seed: int = 0,
         rates: Mapping[str, float] | None = None,
         attributes: Sequence[str] | None = None,
+        checkpoint: str | None = None,
     ) -> JoinRun:
         """Compile the join under a policy; nothing has run yet.
 
         `cells` are the groups that rows are spread over, by default as many as run at once. `rates`
         are rows per second of the streams: keys are split so that few of them need copies.
         `attributes` are columns, as "stream.column", that a policy which routes by content may tell
-        rows of that stream apart by.
+        rows of that stream apart by. `checkpoint` is the one that the stream will be given: that of
+        another join is refused now, instead of when it has started.
         """
         chosen, plan = resolve(policy), self._plan()
         if not plan.is_streaming:
@@ -149,6 +152,8 @@ class Join:
         count = _cells(cells, min(cores(session), partitions))
         self._check_names("rates=", rates or {})
         grid = Grid(plan.query, best_shares(plan.query, count, rates or {}))
+        if checkpoint is not None:
+            check_checkpoint(session, checkpoint, identity(plan, grid))
         run = fresh_run()
         spread = {name: copies(plan.query, grid.shares, name) for name in plan.query.names}
         df = streamed(plan, chosen, grid, seed, run, attributes)

@@ -41,7 +41,8 @@ OUTPUT = StructType(
         StructField(STATS, BinaryType()),
     ]
 )
-BOOK = StructType([StructField("book", StringType())])
+PAGES = "book"
+BOOK = StructType([StructField(PAGES, StringType())])
 NAME = StructType([StructField("stream", StringType()), StructField("name", StringType())])
 DATA = StructType([StructField("data", BinaryType())])
 # Joins that a worker remembers, the least recently used going first.
@@ -85,7 +86,7 @@ class Joining(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._shelf = Shelf(
-            handle.getValueState("book", BOOK), handle.getMapState("chunks", NAME, DATA)
+            handle.getValueState(PAGES, BOOK), handle.getMapState("chunks", NAME, DATA)
         )
 
     def handleInputRows(  # noqa: N802  (Spark's name)

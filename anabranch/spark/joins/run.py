@@ -60,7 +60,8 @@ class Plan:
     def finished(self, df: DataFrame) -> DataFrame:
         """Combinations that pass the conditions on them, as they are selected."""
         df = reduce(DataFrame.filter, self.conditions, df)
-        return df.select(*self.selected) if self.selected else df
+        columns = [F.expr(c) if isinstance(c, str) else c for c in self.selected]
+        return df.select(*columns) if columns else df
 
 
 def streamed(
