@@ -36,7 +36,10 @@ class Victim:
 
     def kill(self, at: int) -> None:
         """Run until so many are committed, and a moment longer, which is left to chance."""
-        child = subprocess.Popen(self._command(), start_new_session=True, stderr=subprocess.DEVNULL)
+        nowhere = subprocess.DEVNULL
+        child = subprocess.Popen(
+            self._command(), start_new_session=True, stdout=nowhere, stderr=nowhere
+        )
         try:
             deadline = time.monotonic() + PATIENCE
             while self.committed() < at:
@@ -50,9 +53,12 @@ class Victim:
             os.killpg(child.pid, signal.SIGKILL)
             child.wait()
 
-    def ended(self) -> None:
-        """Run to the end."""
-        subprocess.run(self._command(), check=True, stderr=subprocess.DEVNULL, timeout=2 * PATIENCE)
+    def ended(self) -> str:
+        """Run to the end; what it printed."""
+        done = subprocess.run(
+            self._command(), check=True, capture_output=True, text=True, timeout=2 * PATIENCE
+        )
+        return done.stdout
 
     def committed(self) -> int:
         return len(list((self.checkpoint / "commits").glob("[0-9]*")))

@@ -18,7 +18,7 @@ from tests.spark.sinks import drain
 SCHEMA = "ts timestamp, sector string, company int, amount long"
 NAMES = ("trades", "news", "blogs")
 WINDOWS = {"trades": 6, "news": 20, "blogs": 15}
-FILES, ROWS = 6, 40
+FILES, ROWS = 5, 40
 SQL = """
 SELECT trades.amount AS t, news.amount AS n, blogs.amount AS b,
   greatest(trades.ts, news.ts, blogs.ts) AS event_time
@@ -62,7 +62,7 @@ def folder(tmp_path_factory):
     root, random = tmp_path_factory.mktemp("streams"), np.random.default_rng(5)
     for name in NAMES:
         tables = [table(random, file) for file in range(FILES)]
-        silent = [rows.iloc[: 0 if file >= 4 else None] for file, rows in enumerate(tables)]
+        silent = [rows.iloc[: 0 if file >= 3 else None] for file, rows in enumerate(tables)]
         write_stream(root / name, silent if name == "blogs" else tables)
     return root
 
@@ -108,13 +108,13 @@ def test_streams_give_what_one_statement_gives_also_after_a_restart(rocksdb, fol
         (source / name).mkdir(parents=True)
     files = sorted(folder.glob("*/*.parquet"))
     for path in files:
-        if int(path.stem) < 3:
+        if int(path.stem) < 2:
             os.link(path, source / path.parent.name / path.name)
     run = declared(streams_of(rocksdb, source)).run(policy="agreedy", cells=4)
     drain(run.df, first)
     begun = run.report()
     for path in files:
-        if int(path.stem) >= 3:
+        if int(path.stem) >= 2:
             os.link(path, source / path.parent.name / path.name)
     again = declared(streams_of(rocksdb, source)).run(policy="agreedy", cells=4)
     drain(again.df, first)
@@ -170,7 +170,7 @@ def test_shapes_of_two_to_six_streams_give_what_one_statement_gives(rocksdb, tmp
     )
     schema = "ts timestamp, x int, y int, z int, n long"
     for name in names:
-        write_stream(tmp_path / name, [small(random, file) for file in range(3)])
+        write_stream(tmp_path / name, [small(random, file) for file in range(2)])
         rocksdb.read.parquet(str(tmp_path / name)).createOrReplaceTempView(name)
     reader = rocksdb.readStream.schema(schema).option("maxFilesPerTrigger", "1")
     numbers = [f"{name}.n AS {name}" for name in names]
@@ -179,7 +179,7 @@ def test_shapes_of_two_to_six_streams_give_what_one_statement_gives(rocksdb, tmp
         .on(*predicates)
         .within(**{n: f"{w} seconds" for n, w in windows.items()}, time="ts", delay="3 seconds")
         .select(*numbers)
-        .run(policy=policy, cells=4)
+        .run(policy=policy, cells=2)
     )
     drain(run.df, tmp_path)
     last = f"greatest({', '.join(f'{name}.ts' for name in names)})"
@@ -214,8 +214,8 @@ def test_a_window_sum_can_follow(rocksdb, folder, tmp_path):
         start = when.replace(second=when.second // 10 * 10, microsecond=0)
         expected[start] = expected.get(start, 0) + 1
     assert told.items() <= expected.items()
-    # Blogs are silent from second 40 on, and hold the watermark back no longer than five seconds.
-    assert max(told).timestamp() == BEGIN / 1e6 + 40
+    # Blogs are silent from second 30 on, and hold the watermark back no longer than five seconds.
+    assert max(told).timestamp() == BEGIN / 1e6 + 30
 
 
 def test_cells_spread_evenly_over_partitions(spark):

@@ -1,10 +1,5 @@
 """Streams: the same rows, one learner over all micro-batches, restart without loss."""
 
-import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +7,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import functions as F
 
 import anabranch as ab
+from anabranch.bench.killing import Victim
 from tests.spark import stream_job
 from tests.spark.sinks import drain
 
@@ -182,25 +178,15 @@ def test_an_iterator_udf_is_set_up_once_per_task(spark):
 
 
 def test_killed_and_restarted_gives_exactly_the_rows_of_plain_spark(spark, tmp_path):
-    source = write_files(spark, tmp_path / "in", files=50, rows=200)
-    checkpoint = tmp_path / "checkpoint"
-    command = [sys.executable, stream_job.__file__, source, tmp_path / "out", checkpoint]
-    command = [str(part) for part in command]
-    child = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL)
-    try:
-        deadline = time.monotonic() + 120
-        while not (checkpoint / "commits" / "12").exists():
-            assert child.poll() is None, "the job ended before it could be killed"
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-    finally:
-        os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
-    done = len(list((checkpoint / "commits").glob("[0-9]*")))
-    assert 12 < done < 50
-    again = subprocess.run(command, check=True, capture_output=True, text=True, timeout=240)
+    files = 14
+    source = write_files(spark, tmp_path / "in", files=files, rows=200)
+    victim = Victim(stream_job.__file__, source, tmp_path)
+    victim.kill(at=4)
+    done = victim.committed()
+    assert 4 <= done < files
+    told = victim.ended()
     expected = spark.read.parquet(str(source)).filter("k % 3 <> 0 and k % 5 <> 0 and k % 2 = 1")
-    assert ids(spark.read.parquet(str(tmp_path / "out"))) == ids(expected)
-    rows, rest = again.stdout.split(maxsplit=1)
-    assert int(rows) >= (50 - done) * 200
+    assert victim.is_whole(expected)
+    rows, rest = told.split(maxsplit=1)
+    assert int(rows) >= (files - done) * 200
     assert "micro-batches" in rest

@@ -121,7 +121,7 @@ class Join:
         return replace(self, conditions=(*self.conditions, condition))
 
     def select(self, *columns: Column | str) -> Join:
-        """What the result has, instead of one struct per stream and the event time: SQL or Column."""
+        """What the result has, instead of a struct per stream and the event time; SQL or Column."""
         if not columns or not all(isinstance(column, Column | str) for column in columns):
             raise InputError(f"select() takes SQL strings or Columns, got {columns!r}")
         return replace(self, selected=columns)
