@@ -50,8 +50,7 @@ def main(minutes: int = 12) -> None:
         found.orderBy("event_time").show(5, truncate=False)
         print(run.report())
         for source, plan in run.plans().items():
-            print(f"rows of {source}:")
-            print(*(f"  {line}" for line in plan.rules()), sep="\n")
+            print(f"rows of {source} probe by {plan}")
     spark.stop()
 
 

@@ -54,20 +54,23 @@ class Letters(ABC):
         """Take in what one action or micro-batch observed: the letters of the workers."""
         parsed = [json.loads(letter_of(letter)) for letter in row[0]]
         with self._lock:
-            self.deliveries += 1
-            for letter in parsed:
-                self._keep(letter)
+            # Some sinks run an action inside of a micro-batch: the same is told twice.
+            self.deliveries += any([self._keep(letter) for letter in parsed]) or not parsed
             self._fold()
 
-    def _keep(self, letter: dict[str, Any]) -> None:
+    def _keep(self, letter: dict[str, Any]) -> bool:
+        """Whether it was not known yet."""
         task = (letter["stage"], letter["partition"])
         if letter["stage"] <= self._folded_stage:
-            return
+            return False
         known = self._tasks.setdefault(task, {"attempt": -1, "letters": {}})
         if letter["attempt"] > known["attempt"]:
             known.update(attempt=letter["attempt"], letters={})
-        if letter["attempt"] == known["attempt"]:
-            known["letters"][letter["call"], letter["number"]] = letter
+        place = letter["call"], letter["number"]
+        if letter["attempt"] < known["attempt"] or place in known["letters"]:
+            return False
+        known["letters"][place] = letter
+        return True
 
     def _fold(self) -> None:
         """Bound the memory of a long stream: whole stages, the oldest first, become one sum."""

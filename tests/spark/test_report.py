@@ -69,6 +69,7 @@ def test_a_cached_result_is_counted_once(df):
     cached.count()
     cached.unpersist()
     assert run.report().rows_in == ROWS
+    assert run.report().scope == "1 action"
 
 
 def test_a_retried_task_is_counted_once():
@@ -111,6 +112,7 @@ def test_the_collectors_memory_is_bounded(monkeypatch):
     for stage in range(100):
         collector.deliver([[letter(stage)]])
     collector.deliver([[letter(0)]])  # a cached plan reports again
+    assert collector.deliveries == 100
     assert len(collector._tasks) <= 10
     assert collector.log().total.rows_in == 500
     assert len(collector.log().rows) == 20
