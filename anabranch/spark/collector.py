@@ -55,7 +55,8 @@ class Letters(ABC):
         parsed = [json.loads(letter_of(letter)) for letter in row[0]]
         with self._lock:
             # Some sinks run an action inside of a micro-batch: the same is told twice.
-            self.deliveries += any([self._keep(letter) for letter in parsed]) or not parsed
+            news = [self._keep(letter) for letter in parsed]
+            self.deliveries += any(news) or not parsed
             self._fold()
 
     def _keep(self, letter: dict[str, Any]) -> bool:
