@@ -181,6 +181,9 @@ def test_another_worker_begins_with_the_order_that_was_learned():
     hub = {"a": [bytes_of(query, "a", batches[0]["a"][:5])]}  # too few to learn from
     list(second.process(0, shelf, hub, {}, 0, Counter()))
     assert second.probers["a"].learner.plan().routes[0].order[0] == "d"
+    other = Custody(spec_of(query, Eddy(), {}))  # what another policy learned is not for it
+    list(other.process(0, shelf, hub, {}, 0, Counter()))
+    assert other.probers["a"].start is None
 
 
 def spec_of(query, policy, identity):
@@ -240,6 +243,16 @@ def test_whichever_worker_has_a_cell_and_whatever_fails_rows_are_joined_once():
     assert figures["hits"] > 3
     assert figures["misses"] > 3
     assert len(shelf.chunks) < 4 * 16
+
+
+def test_a_copy_that_has_forgotten_more_is_not_used():
+    """As that of a query that was ahead, where the same join is started again."""
+    query = query_of("pair", [10, 10])
+    custody, rows = Custody(spec_of(query, Fixed(), {})), [(1, 50, 0, 0, 0, 0)]
+    parts = {name: [bytes_of(query, name, rows)] for name in "ab"}
+    list(custody.process(0, InMemory(), {}, {}, 1_000, Counter()))
+    found = list(custody.process(0, InMemory(), parts, {}, 0, Counter()))
+    assert sum(map(len, found)) == 1
 
 
 def test_an_hour_at_a_steady_rate_holds_a_flat_number_of_rows():

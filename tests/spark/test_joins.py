@@ -193,9 +193,56 @@ def test_shapes_of_two_to_six_streams_give_what_one_statement_gives(rocksdb, tmp
     assert expected
 
 
+def rows_at(second, *rows):
+    """Rows (x, y, n) of one time."""
+    frame = pd.DataFrame(rows, columns=["x", "y", "n"])
+    when = pd.Timestamp(BEGIN + second * 1_000_000, unit="us", tz="UTC").as_unit("us")
+    return frame.assign(ts=when)
+
+
+def test_a_restart_at_the_very_watermark_in_another_zone_under_another_policy(rocksdb, tmp_path):
+    """Two columns of a stream are equal to one of another; the last row is of the watermark."""
+    tables = {
+        "a": [rows_at(10, (1, 1, 10), (1, 2, 11)), rows_at(10, (1, 1, 12))],
+        "b": [rows_at(10, (1, 0, 20)), rows_at(10, (2, 0, 21))],
+        "c": [rows_at(10, (5, 0, 30)), rows_at(9, (5, 0, 31))],
+    }
+    reader = rocksdb.readStream.schema("ts timestamp, x long, y long, n long")
+
+    def run(policy):
+        streams = {name: reader.parquet(str(tmp_path / "in" / name)) for name in tables}
+        joined = (
+            ab.join(**streams)
+            .on("a.x = b.X", "a.y = b.x", "c.x = a.x + 4")
+            .within("5 seconds", time="ts")
+        )
+        joined = joined.where("a.n + b.n < 1000").select("a.N AS n", "b.ts", "event_time")
+        drain(joined.run(policy=policy, cells=1).df, tmp_path)
+        told = rocksdb.read.parquet(str(tmp_path / "out")).collect()
+        return sorted(row.n for row in told)
+
+    for name, (first, _) in tables.items():
+        write_stream(tmp_path / "in" / name, [first])
+    assert run("auto") == [10]
+    for name, (first, second) in tables.items():
+        shutil.rmtree(tmp_path / "in" / name)
+        write_stream(tmp_path / "in" / name, [first, second])
+    zone = rocksdb.conf.get("spark.sql.session.timeZone")
+    rocksdb.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        assert run("agreedy") == [10, 12]  # the row of c is late
+    finally:
+        rocksdb.conf.set("spark.sql.session.timeZone", zone)
+
+
 def test_batches_mean_the_same(spark, folder):
     run = declared(batches_of(spark, folder)).run()
     assert rows_of(run.df) == wanted(spark, folder)
+    twice = ab.join(a=batches_of(spark, folder)["trades"], b=batches_of(spark, folder)["news"])
+    twice = twice.on("a.company = b.company", "a.amount % 8 = b.company").within("9 s", time="ts")
+    assert all(
+        row.a.amount % 8 == row.a.company == row.b.company for row in twice.run().df.collect()
+    )
     picked = declared(batches_of(spark, folder)).where("news.amount > 500000")
     picked = picked.where("trades.amount < blogs.amount").select("trades.amount", "event_time")
     plain = [row for row in wanted(spark, folder) if row[1] > 500_000 and row[0] < row[2]]
@@ -203,7 +250,7 @@ def test_batches_mean_the_same(spark, folder):
 
 
 def test_a_window_sum_can_follow(rocksdb, folder, tmp_path):
-    run = declared(streams_of(rocksdb, folder), idle="5 seconds").run(policy="fixed", cells=2)
+    run = declared(streams_of(rocksdb, folder), idle="4 seconds").run(policy="fixed", cells=2)
     counts = run.df.groupBy(F.window("event_time", "10 seconds")).count()
     drain(counts, tmp_path)
     told = {
@@ -214,7 +261,7 @@ def test_a_window_sum_can_follow(rocksdb, folder, tmp_path):
         start = when.replace(second=when.second // 10 * 10, microsecond=0)
         expected[start] = expected.get(start, 0) + 1
     assert told.items() <= expected.items()
-    # Blogs are silent from second 30 on, and hold the watermark back no longer than five seconds.
+    # Blogs are silent from second 30 on, and hold the watermark back no longer than four seconds.
     assert max(told).timestamp() == BEGIN / 1e6 + 30
 
 
@@ -238,6 +285,11 @@ def test_cells_spread_evenly_over_partitions(spark):
         (lambda j: j.within("10 s", time="amount").run(), "must be a timestamp"),
         (lambda j: j.run(cells=0), "cells is a whole number"),
         (lambda j: j.run(policy="fastest"), 'unknown policy "fastest"'),
+        (lambda j: j.run(attributes=["tradez.sector"]), 'no stream "tradez"'),
+        (lambda j: j.within("10", time="ts"), "window of trades is a length of time"),
+        (lambda j: j.where("trades.amont > news.amount").run(), "cannot be resolved"),
+        (lambda j: j.select("amount").run(), "write columns as stream.column"),
+        (lambda j: j.on("array(trades.sector) = array(news.sector)").run(), "no key of a join"),
     ],
 )
 def test_bad_input_is_refused_before_anything_runs(rocksdb, folder, change, message):
@@ -260,5 +312,8 @@ def test_what_no_join_can_be_made_of_is_refused(rocksdb, folder):
         ab.join(trades=streams["trades"], news=batches["news"])
     with pytest.raises(ab.InputError, match='cannot be named "time"'):
         ab.join(time=streams["trades"], news=streams["news"])
+    marked = {**streams, "news": streams["news"].withWatermark("ts", "1 second")}
+    with pytest.raises(ab.InputError, match="news has a watermark already"):
+        declared(marked).run()
     with pytest.raises(ab.InputError, match="needs two streams"):
         ab.join(trades=streams["trades"])

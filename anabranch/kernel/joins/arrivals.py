@@ -18,8 +18,8 @@ from anabranch.model.join import ProbeTree
 Bits = NDArray[np.bool_]
 Modules = Mapping[str, StateModule]
 
-# Combinations that are made at a time, about.
-MOST_COMBINATIONS = 500_000
+# Combinations that are made at a time, about: in any case, and by the bytes that they carry.
+MOST_COMBINATIONS, MOST_BYTES = 500_000, 1 << 26
 
 
 @dataclass(eq=False)
@@ -188,11 +188,13 @@ class Arrivals:
         """Tuples that make about as many combinations as fit."""
         if not len(places):
             return
+        wide = sum(module.width for module in self.modules.values())
+        fit = max(min(MOST_COMBINATIONS, MOST_BYTES // max(wide, 1)), 1)
         most = np.ones(len(places))
         for stream, found in self._found.items():
             if self.tree.parents[stream] in self.tree.bound:
                 most *= np.maximum(found.counts[places], 1)
-        parts = (np.cumsum(most) // MOST_COMBINATIONS).astype(np.int64)
+        parts = (np.cumsum(most) // fit).astype(np.int64)
         yield from np.split(places, np.flatnonzero(np.diff(parts)) + 1)
 
     def _combined(self, places: Ints) -> dict[str, Ints]:

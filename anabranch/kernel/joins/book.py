@@ -18,6 +18,8 @@ SHARE = 8
 # Neighbours become one unless the older has so many times the rows.
 RATIO = 2
 MOST_ROWS = 500_000
+# How rows are spread, which is the same join.
+SPREAD = {"cells", "shares"}
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class Book:
     name: str = ""
     seen: dict[str, int] = field(default_factory=dict)  # stream -> the greatest time
     chunks: dict[str, list[Chunk]] = field(default_factory=dict)
-    plans: dict[str, Any] = field(default_factory=dict)  # source -> the order of its probes
+    plans: dict[str, Any] = field(default_factory=dict)  # source -> the plan, and whose it is
 
     def to_json(self) -> str:
         return json.dumps({"format": FORMAT, **asdict(self)})
@@ -72,16 +74,23 @@ class Book:
 
     def check(self, identity: Mapping[str, Any]) -> None:
         """Refuse the state of another query, and say in what it differs."""
-        lines = [
-            f"{what} was {self.identity.get(what)!r}, is {identity.get(what)!r}"
+        other = [
+            what
             for what in sorted({*self.identity, *identity})
             if self.identity.get(what) != identity.get(what)
         ]
-        if lines:
-            raise PlanError(
-                "this checkpoint belongs to another join: " + "; ".join(lines) + "; rows are kept "
-                "by cell and window, so that it cannot go on: use a new checkpoint"
-            )
+        lines = [
+            f"{what} was {self.identity.get(what)!r}, is {identity.get(what)!r}" for what in other
+        ]
+        if not lines:
+            return
+        advice = (
+            f"run(cells={self.identity.get('cells')}) with the rates= of before goes on with it"
+        )
+        raise PlanError(
+            "this checkpoint belongs to another join: " + "; ".join(lines) + "; rows are kept by "
+            "cell and window: " + (advice if set(other) <= SPREAD else "use a new checkpoint")
+        )
 
     def turn(self) -> None:
         """Begin a new page."""

@@ -49,6 +49,7 @@ class Copy:
 
     cell: Cell
     page: str = ""
+    mark: int = NEVER  # what is older was forgotten
     chunks: dict[str, dict[str, int]] = field(default_factory=dict)  # with their last times
 
 
@@ -86,7 +87,10 @@ class Custody:
                     figures["results"] += len(found)
                     yield found
                 self._append(book, copy, store, stream.name, rows)
-                book.plans[stream.name] = prober.learner.learned().to_dict()
+                book.plans[stream.name] = {
+                    "by": self._learned_by(stream.name),
+                    "plan": prober.learner.learned().to_dict(),
+                }
         for name, time in seen.items():
             book.seen[name] = max(book.seen.get(name, NEVER), time)
         book.turn()
@@ -123,6 +127,8 @@ class Custody:
 
         Chunks that are gone may have been put together with others, or never been there.
         """
+        if mark < copy.mark:
+            return False
         for stream in self.spec.query.streams:
             there = {chunk.name for chunk in book.chunks.get(stream.name, ())}
             for name, last in copy.chunks.get(stream.name, {}).items():
@@ -146,6 +152,7 @@ class Custody:
         self, book: Book, copy: Copy, store: Store, mark: int, figures: Counter[str]
     ) -> None:
         copy.cell.evict(mark)
+        copy.mark = mark
         for stream in self.spec.query.streams:
             for chunk in book.expired(stream.name, mark - stream.window):
                 store.remove_chunk(stream.name, chunk.name)
@@ -169,15 +176,21 @@ class Custody:
     def _prober(self, source: str, book: Book) -> Prober:
         known = self.probers.get(source)
         if known is None:
-            told = book.plans.get(source)
+            told = book.plans.get(source, {})
+            if told.get("by") != self._learned_by(source):
+                told = {}  # another policy's, or from other attributes: it is learned anew
             known = self.probers[source] = Prober(
                 self.spec.query.tree(source),
                 self.spec.policies[source],
                 self.spec.attributes.get(source, ()),
-                Mesh.from_dict(told) if told else None,
+                Mesh.from_dict(told["plan"]) if told else None,
                 self.spec.seed,
             )
         return known
+
+    def _learned_by(self, source: str) -> list[str]:
+        attributes = self.spec.attributes.get(source, ())
+        return [self.spec.policies[source].name, *(attribute.name for attribute in attributes)]
 
     def _append(self, book: Book, copy: Copy, store: Store, stream: str, rows: Rows) -> None:
         """Write new rows, with their neighbours if these are small."""

@@ -147,6 +147,11 @@ class StateModule:
         """Of what rows carry."""
         return sum(piece.payload.nbytes for piece in self.pieces)
 
+    @property
+    def width(self) -> int:
+        """Bytes that a row carries, on average."""
+        return self.bytes // max(len(self), 1)
+
     def append(self, rows: Rows) -> None:
         """Hold more rows."""
         if not len(rows):

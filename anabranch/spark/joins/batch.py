@@ -14,10 +14,10 @@ from anabranch.spark.joins.run import Plan
 def batched(plan: Plan) -> DataFrame:
     """One row per combination, as the join of the streams gives."""
     given = {one.name: one for one in plan.inputs}
-    first, *others = plan.query.tree(plan.inputs[0].name).parents.items()
     source = plan.inputs[0]
-    frame, there = source.passing(), [source.name]
-    for name, _ in (first, *others):
+    alone = _equal(plan.query, source.name, [])
+    frame, there = reduce(DataFrame.filter, alone, source.passing()), [source.name]
+    for name in plan.query.tree(source.name).parents:
         conditions = [*_equal(plan.query, name, there), *_near(plan.query, given, name, there)]
         frame = frame.join(given[name].passing(), reduce(Column.__and__, conditions))
         there.append(name)

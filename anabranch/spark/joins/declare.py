@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,6 +10,7 @@ import pandas as pd
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType, TimestampType
 
 from anabranch.cost.shares import best_shares, copies
 from anabranch.kernel.joins.grid import Grid
@@ -17,7 +18,7 @@ from anabranch.model import InputError, closest
 from anabranch.model.join import JoinQuery, Stream
 from anabranch.policies import Policy, resolve
 from anabranch.spark.joins.batch import batched
-from anabranch.spark.joins.checkpoint import check_checkpoint
+from anabranch.spark.joins.checkpoint import book_in
 from anabranch.spark.joins.equalities import columns_in, equalities
 from anabranch.spark.joins.inputs import Input, key_types
 from anabranch.spark.joins.joined import JoinRun
@@ -35,6 +36,8 @@ def join(**streams: DataFrame) -> Join:
     for name, df in streams.items():
         if name in RESERVED or name.startswith("__anabranch"):
             raise InputError(f'a stream cannot be named "{name}": that word has a meaning here')
+        if not name.isidentifier():
+            raise InputError(f'a stream cannot be named "{name}": use letters, digits and _')
         if not isinstance(df, DataFrame):
             raise InputError(f"{name} must be a DataFrame, got {type(df).__name__}")
     if len(streams) < 2:
@@ -151,9 +154,16 @@ class Join:
         partitions = int(session.conf.get("spark.sql.shuffle.partitions", "200") or 200)
         count = _cells(cells, min(cores(session), partitions))
         self._check_names("rates=", rates or {})
-        grid = Grid(plan.query, best_shares(plan.query, count, rates or {}))
-        if checkpoint is not None:
-            check_checkpoint(session, checkpoint, identity(plan, grid))
+        if isinstance(attributes, str):
+            raise InputError(f'attributes are a list, as in ["{attributes}"]')
+        self._check_names("attributes=", {name.split(".")[0]: None for name in attributes or ()})
+        book = book_in(session, checkpoint) if checkpoint is not None else None
+        shares = best_shares(plan.query, count, rates or {})
+        if book is not None and cells is None and rates is None:
+            shares = tuple(book.identity.get("shares", shares))  # as many as run at once may change
+        if book is not None:
+            book.check(identity(plan, shares))
+        grid = Grid(plan.query, shares)
         run = fresh_run()
         spread = {name: copies(plan.query, grid.shares, name) for name in plan.query.names}
         df = streamed(plan, chosen, grid, seed, run, attributes)
@@ -181,14 +191,16 @@ class Join:
         for given in inputs.values():
             given.check()
         whole: list[Column | str] = []
+        frames = {name: _empty([given]) for name, given in inputs.items() if self.conditions}
         for condition in self.conditions:
-            alone = [name for name, given in inputs.items() if _fits(given, condition)]
+            alone = [name for name, frame in frames.items() if _fits(frame, condition)]
             if len(alone) == 1:
                 own = inputs[alone[0]]
                 column = F.expr(condition) if isinstance(condition, str) else condition
                 inputs[alone[0]] = replace(own, conditions=(*own.conditions, column))
             else:
                 whole.append(condition)
+        self._check_columns(_empty(inputs.values()), whole)
         return Plan(
             tuple(inputs.values()),
             query,
@@ -199,6 +211,19 @@ class Join:
             self.selected,
         )
 
+    def _check_columns(self, combined: DataFrame, conditions: Sequence[Column | str]) -> None:
+        """What is selected, and conditions on several streams, can be resolved."""
+        columns = [F.expr(c) if isinstance(c, str) else c for c in (*self.selected, *conditions)]
+        for given, column in zip((*self.selected, *conditions), columns, strict=True):
+            try:
+                _ = combined.select(column).schema
+            except AnalysisException as error:
+                told = ", ".join(f"{name}({', '.join(df.columns)})" for name, df in self.streams)
+                raise InputError(
+                    f"{given} cannot be resolved; write columns as stream.column, there are {told} "
+                    f"and {EVENT_TIME}"
+                ) from error
+
     def _carried(self, conditions: Sequence[Column | str]) -> dict[str, list[str]]:
         """The columns of each stream that the result needs."""
         all_columns = {name: list(df.columns) for name, df in self.streams}
@@ -208,19 +233,34 @@ class Join:
             if told is None:
                 return all_columns
             for name, columns in told.items():
-                read[name] |= columns
+                read[name] |= {column.lower() for column in columns}
         if not self.selected:
             return all_columns
-        return {name: [c for c in known if c in read[name]] for name, known in all_columns.items()}
+        return {
+            name: [column for column in known if column.lower() in read[name]]
+            for name, known in all_columns.items()
+        }
 
 
-def _fits(given: Input, condition: Column | str) -> bool:
-    """Whether a condition can be asked of one stream."""
+def _fits(frame: DataFrame, condition: Column | str) -> bool:
+    """Whether a condition can be asked of a frame."""
     try:
-        _ = given.frame().filter(condition).schema
+        _ = frame.filter(condition).schema
     except AnalysisException:
         return False
     return True
+
+
+def _empty(inputs: Iterable[Input]) -> DataFrame:
+    """A frame as combinations are, without rows.
+
+    That of the input would not do: Spark looks for names below what is selected, too.
+    """
+    given = list(inputs)
+    schema = StructType([given_one.frame().schema[0] for given_one in given])
+    if len(given) > 1:
+        schema = schema.add(EVENT_TIME, TimestampType())
+    return given[0].df.sparkSession.createDataFrame([], schema)
 
 
 def _cells(cells: int | None, usual: int) -> int:
@@ -238,7 +278,7 @@ def micros(what: str, text: str) -> int:
     (3600000000, 10000000)
     """
     valid = 'a length of time such as "10 seconds" or "1 hour"'
-    if not isinstance(text, str):
+    if not isinstance(text, str) or text.strip().isdigit():  # which would be nanoseconds
         raise InputError(f"{what} is {valid}, got {text!r}")
     try:
         length = pd.Timedelta(text)

@@ -7,15 +7,20 @@ from functools import reduce
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import (
+    ArrayType,
     DataType,
     DoubleType,
     FloatType,
     IntegralType,
     LongType,
+    MapType,
+    StringType,
     StructType,
     TimestampNTZType,
     TimestampType,
+    VariantType,
 )
 
 from anabranch.kernel.joins.grid import Grid
@@ -30,6 +35,11 @@ from anabranch.spark.tables import quoted
 EXACT = (*AS_THEY_ARE, TimestampNTZType)
 PACKED = f"{CELL} int, {STREAM} int, {SEEN} long, {CHUNK} binary"
 AHEAD = "__anabranch_ahead"
+# Spark refuses results of the very time of its watermark, in milliseconds; rows of it are not late.
+MOMENT = 1_000
+WATERMARK = "spark.watermarkDelayMs"
+BINARY = "UTF8_BINARY"
+NESTED = (ArrayType, MapType, StructType, VariantType)
 
 
 @dataclass(frozen=True)
@@ -61,14 +71,20 @@ class Input:
             raise InputError(
                 f"time of {self.name}: {self.time} is {kind}, it must be a timestamp; cast it"
             )
+        if any(WATERMARK in field.metadata for field in self.df.schema.fields):
+            raise InputError(
+                f"{self.name} has a watermark already, and Spark allows no second one: give the "
+                "stream without withWatermark(...); within(delay=...) says how late rows may be"
+            )
 
     def passing(self) -> DataFrame:
         """The rows that pass the conditions on this stream."""
         return reduce(DataFrame.filter, self.conditions, self.frame())
 
     def marked(self, delay: int) -> "Input":
-        """With a watermark so far behind the greatest time."""
-        return replace(self, df=self.df.withWatermark(self.time, f"{delay} microseconds"))
+        """With a watermark so far behind the greatest time, and a moment more."""
+        length = f"{delay + MOMENT} microseconds"
+        return replace(self, df=self.df.withWatermark(quoted(self.time), length))
 
     def when(self) -> Column:
         """The time of a row of the frame."""
@@ -91,8 +107,12 @@ def _common(key: Sequence[Field], inputs: Mapping[str, Input]) -> DataType:
                 f"{key[0][1]} is {first.simpleString()} and {field[1]} is {kind.simpleString()}: "
                 "keys must have one type; cast one of them"
             )
-    if first.typeName() in ("map", "variant"):
-        raise InputError(f"{key[0][1]} is {first.simpleString()}: no join key can be that")
+    collated = isinstance(first, StringType) and first.collation != BINARY
+    if isinstance(first, NESTED) or collated:
+        raise InputError(
+            f"{key[0][1]} is {first.simpleString()}: no key of a join of streams can be that; join "
+            "on fields or on an expression of a plain type"
+        )
     return first
 
 
@@ -151,7 +171,8 @@ class Packing:
         names = self.columns[given.name]
         struct = F.struct(*(c.alias(n) for c, n in zip(carried, names, strict=True)))
         columns.append((struct if names else F.struct(F.lit(None).alias("none"))).alias(PAYLOAD))
-        return frame.select(*columns).mapInArrow(Pack(self.grid, given.name), PACKED)
+        kind = to_arrow_type(self.carried(given), timezone="UTC") if names else None
+        return frame.select(*columns).mapInArrow(Pack(self.grid, given.name, kind), PACKED)
 
     def _values(self, stream: str, key: int) -> list[Column]:
         """The values that a stream has for a key; floats that are equal are made the same."""
@@ -179,5 +200,7 @@ def united(inputs: Sequence[Input], query: JoinQuery, idle: int | None, pack: Pa
     whole = reduce(DataFrame.unionAll, [pack.packed(given, given.passing()) for given in inputs])
     late = F.array(*(F.lit(stream.delay) for stream in query.streams))[F.col(STREAM)]
     ahead = F.timestamp_micros(F.col(SEEN) - late)
-    marked_whole = whole.withColumn(AHEAD, ahead).withWatermark(AHEAD, f"{idle} microseconds")
+    marked_whole = whole.withColumn(AHEAD, ahead).withWatermark(
+        AHEAD, f"{idle + MOMENT} microseconds"
+    )
     return marked_whole.drop(AHEAD)

@@ -30,6 +30,7 @@ from anabranch.kernel.joins.cell import NEVER, Combined
 from anabranch.kernel.joins.custody import Custody, JoinSpec
 from anabranch.kernel.joins.grid import key_of
 from anabranch.kernel.joins.wire import PAYLOAD
+from anabranch.spark.joins.inputs import MOMENT
 from anabranch.spark.joins.pack import CHUNK, SEEN, STREAM, sent
 from anabranch.spark.worker import WORKER
 
@@ -106,7 +107,8 @@ class Joining(StatefulProcessor):
                 if chunk is not None:
                     parts.setdefault(name, []).append(bytes(chunk))
         told = timerValues.getCurrentWatermarkInMs()
-        mark = told * 1000 if told > 0 else NEVER  # nothing is late as long as there is none
+        # Nothing is late as long as there is none.
+        mark = told * 1000 + MOMENT if told > 0 else NEVER
         custody = _custody(self._spec)
         figures: Counter[str] = Counter()
         cell = self._cells[int(key[0])]

@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anabranch.kernel.joins.grid import Grid, key_of
-from anabranch.kernel.joins.wire import TIME, code, from_bytes, to_bytes
+from anabranch.kernel.joins.wire import PAYLOAD, TIME, code, from_bytes, to_bytes
+from anabranch.model import InputError
 
 # Columns of a packed row; a chunk that is NULL only tells the greatest time seen.
 CELL, STREAM, SEEN, CHUNK = "cell", "stream", "seen", "chunk"
@@ -29,6 +30,7 @@ class Pack:
 
     grid: Grid
     stream: str
+    kind: pa.StructType | None = None  # of what is carried, in whichever zone the session is
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         own = self.grid.query.keys_of[self.stream]
@@ -37,7 +39,13 @@ class Pack:
         for batch in batches:
             if not batch.num_rows:
                 continue
-            last = pc.max(batch.column(TIME)).as_py()
+            first, last = pc.min_max(batch.column(TIME)).as_py().values()
+            if first <= 0:
+                raise InputError(
+                    f"{self.stream} has a row of {np.datetime64(first, 'us')}: Spark knows no "
+                    "watermark before 1970, filter such rows out"
+                )
+            batch = self._plain(batch)
             seen = last if seen is None else max(seen, last)
             codes = {
                 key: np.asarray(batch.column(code(key)).to_numpy(zero_copy_only=False), np.int64)
@@ -50,6 +58,13 @@ class Pack:
             # Every cell learns how far the stream is.
             for cell in range(len(self.grid)):
                 yield _packed(cell, place, seen, None)
+
+    def _plain(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """With times in UTC: what is kept must not depend on the session."""
+        if self.kind is None:
+            return batch
+        place = batch.schema.get_field_index(PAYLOAD)
+        return batch.set_column(place, PAYLOAD, batch.column(PAYLOAD).cast(self.kind))
 
 
 def _packed(cell: int, stream: int, seen: int, chunk: bytes | None) -> pa.RecordBatch:

@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from math import prod
 from typing import Any
 
 import pyarrow as pa
@@ -74,7 +75,7 @@ def streamed(
         run,
         plan.query,
         {one.name: restricted(one, plan.query, policy) for one in plan.inputs},
-        identity(plan, grid),
+        identity(plan, grid.shares),
         tuple(key for key, kind in enumerate(plan.kinds) if not is_exact(kind)),
         {one.name: packing.described(one) for one in plan.inputs},
         plan.idle,
@@ -133,7 +134,7 @@ def _unpacked(carried: StructType) -> Any:
     return udf(anabranch, carried).asNondeterministic()
 
 
-def identity(plan: Plan, grid: Grid) -> dict[str, Any]:
+def identity(plan: Plan, shares: Sequence[int]) -> dict[str, Any]:
     """What a checkpoint must agree with, as plain data."""
     schemas = {one.name: one.df.schema for one in plan.inputs}
     return {
@@ -141,8 +142,9 @@ def identity(plan: Plan, grid: Grid) -> dict[str, Any]:
         "keys": [[list(field) for field in key] for key in plan.query.keys],
         "types": [kind.simpleString() for kind in plan.kinds],
         "windows": {stream.name: stream.window for stream in plan.query.streams},
-        "cells": len(grid),
-        "shares": list(grid.shares),
+        "times": {one.name: one.time for one in plan.inputs},
+        "cells": prod(shares),
+        "shares": list(shares),
         "columns": {
             name: [f"{c} {schemas[name][c].dataType.simpleString()}" for c in columns]
             for name, columns in plan.columns.items()
