@@ -229,7 +229,8 @@ def test_whichever_worker_has_a_cell_and_whatever_fails_rows_are_joined_once():
             out, fails = [], random.random() < 0.3
             results = worker.process(0, shelf, parts, now, watermark(query, seen), figures)
             if fails and random.random() < 0.5:
-                next(results, None)  # it fails on the way
+                for _ in range(random.integers(1, 5)):  # it fails on the way
+                    next(results, None)
                 continue
             out = list(results)
             if not fails:
