@@ -167,59 +167,6 @@ def skewed():
     return query, batches
 
 
-@given(arrivals(), st.sampled_from([Fixed(), AGreedy(), Eddy()]))
-@settings(deadline=None, max_examples=150)
-def test_any_arrivals_give_what_brute_force_gives(case, policy):
-    query, batches = case
-    tables = {name: [row for b in batches for row in b[name]] for name in query.names}
-    found, _, _ = joined(query, batches, policy, evict=False)
-    assert found == brute_force(query, tables)
-
-
-@pytest.mark.parametrize("shape", sorted(SHAPES))
-def test_rows_in_order_are_evicted_and_nothing_is_lost(shape):
-    query = query_of(shape, [40, 60, 25, 50, 45, 35])
-    rows = 8 if len(query.names) < 5 else 5  # brute force takes its time
-    batches = steady(query, 10, rows, np.random.default_rng(0))
-    tables = {name: [row for b in batches for row in b[name]] for name in query.names}
-    found, cell, _ = joined(query, batches, AGreedy())
-    assert found == brute_force(query, tables)
-    assert sum(found.values()) > 50
-    assert all(len(window) < 10 * rows for window in cell.windows.values())
-
-
-@pytest.mark.parametrize("policy", ["auto", *NAMES])
-def test_under_every_policy_the_result_is_the_same(policy):
-    query = query_of("tree", [40, 60, 25, 50])
-    batches = steady(query, 6, 8, np.random.default_rng(2))
-    tables = {name: [row for b in batches for row in b[name]] for name in query.names}
-    found, _, _ = joined(query, batches, resolve(policy))
-    assert found == brute_force(query, tables)
-    assert found
-
-
-def test_streams_that_nothing_links_are_refused():
-    streams = [Stream(name, 10) for name in "abc"]
-    with pytest.raises(InputError, match="nothing links c with a, b"):
-        JoinQuery.on(streams, [(("a", "x"), ("b", "x"))])
-
-
-def skewed():
-    """Most rows of the hub, a, have no match in d."""
-    query = query_of("star", [1000, 1000, 1000, 1000])
-    random, batches = np.random.default_rng(1), []
-    for step in range(6):
-        times = [step] * 400
-        batch = {name: [] for name in query.names}
-        for i, time in enumerate(times):
-            batch["a"].append((i, time, *random.integers(0, 1000, 4).tolist()))
-        for name, high in (("b", 1000), ("c", 1000), ("d", 50)):
-            for i in range(200):
-                batch[name].append((i, step, *random.integers(0, high, 4).tolist()))
-        batches.append(batch)
-    return query, batches
-
-
 def test_a_window_that_drops_most_comes_first():
     _, _, probers = joined(*skewed(), AGreedy())
     assert probers["a"].learner.plan().routes[0].order[0] == "d"
