@@ -32,7 +32,9 @@ demo: java setup  ## monitor a million packets by plain Spark and by Anabranch, 
 	$(BIN)/anabranch demo --rows $(ROWS)
 
 test: java setup  ## run all tests
-	$(BIN)/python -m pytest
+	@echo "tests without Spark, and beside them those on Spark"
+	@$(BIN)/python -m pytest --ignore=tests/spark & plain=$$!; trap "kill $$plain" INT TERM; \
+	  $(BIN)/python -m pytest tests/spark; spark=$$?; wait $$plain && exit $$spark
 
 lint: setup  ## ruff, mypy (strict) and the layers
 	$(BIN)/ruff format --check .

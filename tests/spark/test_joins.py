@@ -243,6 +243,9 @@ def test_batches_mean_the_same(spark, folder):
     assert all(
         row.a.amount % 8 == row.a.company == row.b.company for row in twice.run().df.collect()
     )
+    old = batches_of(spark, folder)
+    old["trades"] = old["trades"].withColumn("event_time", F.lit("1980-01-01").cast("timestamp"))
+    assert declared(old).where("event_time > '2000-01-01'").run().df.count() == run.df.count()
     picked = declared(batches_of(spark, folder)).where("news.amount > 500000")
     picked = picked.where("trades.amount < blogs.amount").select("trades.amount", "event_time")
     plain = [row for row in wanted(spark, folder) if row[1] > 500_000 and row[0] < row[2]]
