@@ -15,7 +15,7 @@ from following import session, to_end
 from pyspark.sql import DataFrame, SparkSession
 
 import anabranch as ab
-from anabranch.data.files import write_stream
+from anabranch.data.files import read_streams, write_stream
 
 
 def tables() -> dict[str, pd.DataFrame]:
@@ -73,9 +73,7 @@ def main(days: int = 31) -> None:
     with tempfile.TemporaryDirectory() as root:
         for name in ("flights", "weather"):
             write_stream(Path(root) / name, by_day(data[name], days))
-        schemas = {n: spark.read.parquet(f"{root}/{n}").schema for n in ("flights", "weather")}
-        reader = spark.readStream.option("maxFilesPerTrigger", 1)
-        streams = {n: reader.schema(s).parquet(f"{root}/{n}") for n, s in schemas.items()}
+        streams = read_streams(spark, Path(root), ("flights", "weather"))
         bounded = {n: spark.createDataFrame(data[n]) for n in ("planes", "airports", "airlines")}
         df, run, enriched = joined(streams, bounded)
         found = to_end(df, "flights")

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 import anabranch as ab
-from anabranch.data.files import write_stream
+from anabranch.data.files import read_streams, write_stream
 from anabranch.data.routers import ROUTERS, Routers
 
 
@@ -33,9 +33,7 @@ def main(minutes: int = 15) -> None:
     with tempfile.TemporaryDirectory() as root:
         for name in ROUTERS:
             write_stream(Path(root) / name, Routers().minutes(name, minutes))
-        schema = spark.read.parquet(f"{root}/r1").schema
-        reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
-        traffic, run = common_traffic({name: reader.parquet(f"{root}/{name}") for name in ROUTERS})
+        traffic, run = common_traffic(read_streams(spark, Path(root), ROUTERS))
         to_end(traffic, "routers").orderBy("window").show(20, truncate=False)
         print(run.report())
     spark.stop()

@@ -7,18 +7,11 @@ import tempfile
 from pathlib import Path
 
 from following import session, to_end
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 import anabranch as ab
-from anabranch.data.files import write_stream
+from anabranch.data.files import read_streams, write_stream
 from anabranch.data.market import ROWS, Market
-
-
-def streams(spark: SparkSession, folder: Path) -> dict[str, DataFrame]:
-    """A file of each stream is a micro-batch, and a minute."""
-    schemas = {name: spark.read.parquet(str(folder / name)).schema for name in ROWS}
-    reader = spark.readStream.option("maxFilesPerTrigger", 1)
-    return {name: reader.schema(schemas[name]).parquet(str(folder / name)) for name in ROWS}
 
 
 def declared(streams: dict[str, DataFrame]) -> ab.Join:
@@ -44,7 +37,7 @@ def main(minutes: int = 12) -> None:
     with tempfile.TemporaryDirectory() as root:
         for name in ROWS:
             write_stream(Path(root) / name, Market().minutes(name, minutes))
-        run = declared(streams(spark, Path(root))).run(policy="auto")
+        run = declared(read_streams(spark, Path(root), ROWS)).run(policy="auto")
         print(run.explain())
         found = to_end(run.df, "stocks")
         found.orderBy("event_time").show(5, truncate=False)

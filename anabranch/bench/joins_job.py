@@ -6,9 +6,10 @@ Arguments: input folder, output folder, checkpoint.
 import sys
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 import anabranch as ab
+from anabranch.data.files import read_streams
 from anabranch.spark.joins.run import PROVIDER, ROCKSDB
 from anabranch.spark.session import local_session
 
@@ -22,16 +23,10 @@ def declared(streams: dict[str, DataFrame]) -> ab.Join:
     return join.within(WINDOW, time="ts", delay="2 seconds").select("a.w", "b.v", "c.w AS cw")
 
 
-def streams_of(spark: SparkSession, source: Path) -> dict[str, DataFrame]:
-    schema = spark.read.parquet(str(source / NAMES[0])).schema
-    reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
-    return {name: reader.parquet(str(source / name)) for name in NAMES}
-
-
 def main(source: str, sink: str, checkpoint: str) -> None:
     settings = {PROVIDER: ROCKSDB}
     spark = local_session("anabranch join", 2, **settings)
-    run = declared(streams_of(spark, Path(source))).run(policy="agreedy")
+    run = declared(read_streams(spark, Path(source), NAMES)).run(policy="agreedy")
     writer = run.df.writeStream.format("parquet").option("checkpointLocation", checkpoint)
     writer.trigger(availableNow=True).start(sink).awaitTermination()
     spark.stop()

@@ -16,6 +16,7 @@ import anabranch as ab
 from anabranch.bench.figure import Figure
 from anabranch.bench.size import Size
 from anabranch.bench.snapshots import snapshot_bytes
+from anabranch.data.files import read_streams
 from anabranch.data.ticking import Ticking
 from anabranch.model import AnabranchError
 from anabranch.report.joins import JoinReport
@@ -40,10 +41,7 @@ class Streams:
     window: int = WINDOW
 
     def frames(self) -> dict[str, DataFrame]:
-        files = {name: str(self.folder / name) for name in self.names}
-        schema = self.spark.read.parquet(files[self.names[0]]).schema
-        source = self.spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
-        return {name: source.parquet(path) for name, path in files.items()}
+        return read_streams(self.spark, self.folder, self.names)
 
     def ours(self) -> Made:
         """One operator."""

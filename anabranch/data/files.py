@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
+from pyspark.sql import DataFrame, SparkSession
 
 # File i is as if written i seconds after this: streams take older files first.
 WRITTEN = 1_700_000_000
@@ -25,3 +26,11 @@ def write_stream(folder: Path, tables: Iterable[pd.DataFrame]) -> None:
         path = folder / f"{number:05d}.parquet"
         table.to_parquet(path, index=False)
         os.utime(path, (WRITTEN + number, WRITTEN + number))
+
+
+def read_streams(spark: SparkSession, folder: Path, names: Iterable[str]) -> dict[str, DataFrame]:
+    """Streams by name, each of the files of a folder of that name: one per micro-batch."""
+    paths = {name: str(folder / name) for name in names}
+    schemas = {name: spark.read.parquet(path).schema for name, path in paths.items()}
+    reader = spark.readStream.option("maxFilesPerTrigger", 1)
+    return {name: reader.schema(schemas[name]).parquet(path) for name, path in paths.items()}

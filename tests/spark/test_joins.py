@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import functions as F
 
 import anabranch as ab
-from anabranch.data.files import write_stream
+from anabranch.data.files import read_streams, write_stream
 from anabranch.data.ticking import BEGIN
 from anabranch.kernel.joins.grid import key_of
 from anabranch.spark.joins.run import PROVIDER, ROCKSDB
@@ -68,6 +68,7 @@ def folder(tmp_path_factory):
 
 
 def streams_of(spark, folder):
+    """By a schema that is given: some files have no rows."""
     reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", "1")
     return {name: reader.parquet(str(folder / name)) for name in NAMES}
 
@@ -168,14 +169,12 @@ def test_shapes_of_two_to_six_streams_give_what_one_statement_gives(rocksdb, tmp
         np.random.default_rng(len(names)),
         dict(zip(names, (5, 9, 7, 4, 8, 6), strict=False)),
     )
-    schema = "ts timestamp, x int, y int, z int, n long"
     for name in names:
         write_stream(tmp_path / name, [small(random, file) for file in range(2)])
         rocksdb.read.parquet(str(tmp_path / name)).createOrReplaceTempView(name)
-    reader = rocksdb.readStream.schema(schema).option("maxFilesPerTrigger", "1")
     numbers = [f"{name}.n AS {name}" for name in names]
     run = (
-        ab.join(**{name: reader.parquet(str(tmp_path / name)) for name in names})
+        ab.join(**read_streams(rocksdb, tmp_path, names))
         .on(*predicates)
         .within(**{n: f"{w} seconds" for n, w in windows.items()}, time="ts", delay="3 seconds")
         .select(*numbers)
@@ -207,10 +206,9 @@ def test_a_restart_at_the_very_watermark_in_another_zone_under_another_policy(ro
         "b": [rows_at(10, (1, 0, 20)), rows_at(10, (2, 0, 21))],
         "c": [rows_at(10, (5, 0, 30)), rows_at(9, (5, 0, 31))],
     }
-    reader = rocksdb.readStream.schema("ts timestamp, x long, y long, n long")
 
     def run(policy):
-        streams = {name: reader.parquet(str(tmp_path / "in" / name)) for name in tables}
+        streams = read_streams(rocksdb, tmp_path / "in", tables)
         joined = (
             ab.join(**streams)
             .on("a.x = b.X", "a.y = b.x", "c.x = a.x + 4")

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import pandas as pd
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql.types import StructType, TimestampType
+from pyspark.sql.types import StructField, StructType, TimestampType
 
-from anabranch.cost.shares import best_shares, copies
+from anabranch.cost.shares import Shares, best_shares, copies
 from anabranch.kernel.joins.grid import Grid
 from anabranch.model import InputError, closest
 from anabranch.model.join import JoinQuery, Stream
@@ -23,7 +21,7 @@ from anabranch.spark.joins.equalities import columns_in, equalities
 from anabranch.spark.joins.inputs import Input, key_types
 from anabranch.spark.joins.joined import JoinRun
 from anabranch.spark.joins.operator import EVENT_TIME
-from anabranch.spark.joins.run import Plan, check_provider, fresh_run, identity, streamed
+from anabranch.spark.joins.run import Plan, as_column, check_provider, fresh_run, identity, streamed
 from anabranch.spark.session import cores
 
 # Words that have a meaning in within(...) or in the result.
@@ -147,24 +145,15 @@ class Join:
         another join is refused now, instead of when it has started.
         """
         chosen, plan = resolve(policy), self._plan()
-        if not plan.is_streaming:
-            return JoinRun(plan, chosen, batched(plan), {})
-        session = plan.inputs[0].df.sparkSession
-        check_provider(plan.inputs[0].df)
-        partitions = int(session.conf.get("spark.sql.shuffle.partitions", "200") or 200)
-        count = _cells(cells, min(cores(session), partitions))
-        self._check_names("rates=", rates or {})
+        self._check_names("rates=", rates or ())
         if isinstance(attributes, str):
             raise InputError(f'attributes are a list, as in ["{attributes}"]')
-        self._check_names("attributes=", {name.split(".")[0]: None for name in attributes or ()})
-        book = book_in(session, checkpoint) if checkpoint is not None else None
-        shares = best_shares(plan.query, count, rates or {})
-        if book is not None and cells is None and rates is None:
-            shares = tuple(book.identity.get("shares", shares))  # as many as run at once may change
-        if book is not None:
-            book.check(identity(plan, shares))
-        grid = Grid(plan.query, shares)
-        run = fresh_run()
+        self._check_names("attributes=", [name.split(".")[0] for name in attributes or ()])
+        _check_cells(cells)
+        if not plan.is_streaming:
+            return JoinRun(plan, chosen, batched(plan), {})
+        check_provider(plan.inputs[0].df)
+        grid, run = Grid(plan.query, _shares(plan, cells, rates, checkpoint)), fresh_run()
         spread = {name: copies(plan.query, grid.shares, name) for name in plan.query.names}
         df = streamed(plan, chosen, grid, seed, run, attributes)
         return JoinRun(plan, chosen, df, spread, run)
@@ -173,7 +162,7 @@ class Join:
         """The streams, keys, windows, and how rows of each stream reach the others."""
         return "\n".join(self._plan().outline())
 
-    def _check_names(self, where: str, given: Mapping[str, Any]) -> None:
+    def _check_names(self, where: str, given: Iterable[str]) -> None:
         for name in given:
             if name not in self._names:
                 raise InputError(
@@ -190,33 +179,40 @@ class Join:
         inputs = {name: Input(name, df, self.times[name]) for name, df in self.streams}
         for given in inputs.values():
             given.check()
+        kinds, whole = key_types(inputs, query), self._place(inputs)
+        carried = self._carried(whole)
+        placed = tuple(inputs.values())
+        return Plan(placed, query, kinds, self.idle, carried, tuple(whole), self.selected)
+
+    def _place(self, inputs: dict[str, Input]) -> list[Column | str]:
+        """Give conditions on one stream to it; those on several are returned."""
+        fields = {name: given.frame().schema[0] for name, given in inputs.items()}
+        frames = {name: self._empty([field]) for name, field in fields.items() if self.conditions}
         whole: list[Column | str] = []
-        frames = {name: _empty([given]) for name, given in inputs.items() if self.conditions}
         for condition in self.conditions:
             alone = [name for name, frame in frames.items() if _fits(frame, condition)]
             if len(alone) == 1:
                 own = inputs[alone[0]]
-                column = F.expr(condition) if isinstance(condition, str) else condition
-                inputs[alone[0]] = replace(own, conditions=(*own.conditions, column))
+                conditions = (*own.conditions, as_column(condition))
+                inputs[alone[0]] = replace(own, conditions=conditions)
             else:
                 whole.append(condition)
-        self._check_columns(_empty(inputs.values()), whole)
-        return Plan(
-            tuple(inputs.values()),
-            query,
-            key_types(inputs, query),
-            self.idle,
-            self._carried(whole),
-            tuple(whole),
-            self.selected,
-        )
+        last = StructField(EVENT_TIME, TimestampType())
+        self._check_columns(self._empty([*fields.values(), last]), whole)
+        return whole
+
+    def _empty(self, fields: Sequence[StructField]) -> DataFrame:
+        """A frame of these, without rows.
+
+        That of the input would not do: Spark looks for names below what is selected, too.
+        """
+        return self.streams[0][1].sparkSession.createDataFrame([], StructType(list(fields)))
 
     def _check_columns(self, combined: DataFrame, conditions: Sequence[Column | str]) -> None:
         """What is selected, and conditions on several streams, can be resolved."""
-        columns = [F.expr(c) if isinstance(c, str) else c for c in (*self.selected, *conditions)]
-        for given, column in zip((*self.selected, *conditions), columns, strict=True):
+        for given in (*self.selected, *conditions):
             try:
-                _ = combined.select(column).schema
+                _ = combined.select(as_column(given)).schema
             except AnalysisException as error:
                 told = ", ".join(f"{name}({', '.join(df.columns)})" for name, df in self.streams)
                 raise InputError(
@@ -251,24 +247,26 @@ def _fits(frame: DataFrame, condition: Column | str) -> bool:
     return True
 
 
-def _empty(inputs: Iterable[Input]) -> DataFrame:
-    """A frame as combinations are, without rows.
-
-    That of the input would not do: Spark looks for names below what is selected, too.
-    """
-    given = list(inputs)
-    schema = StructType([given_one.frame().schema[0] for given_one in given])
-    if len(given) > 1:
-        schema = schema.add(EVENT_TIME, TimestampType())
-    return given[0].df.sparkSession.createDataFrame([], schema)
-
-
-def _cells(cells: int | None, usual: int) -> int:
-    if cells is None:
-        return usual
-    if not isinstance(cells, int) or isinstance(cells, bool) or not 1 <= cells <= MOST_CELLS:
+def _check_cells(cells: int | None) -> None:
+    whole = isinstance(cells, int) and not isinstance(cells, bool)
+    if cells is not None and not (whole and 1 <= cells <= MOST_CELLS):
         raise InputError(f"cells is a whole number from 1 to {MOST_CELLS}, got {cells!r}")
-    return cells
+
+
+def _shares(
+    plan: Plan, cells: int | None, rates: Mapping[str, float] | None, checkpoint: str | None
+) -> Shares:
+    """How keys are split over the cells; as before, if a checkpoint is to go on."""
+    session = plan.inputs[0].df.sparkSession
+    partitions = int(session.conf.get("spark.sql.shuffle.partitions", "200") or 200)
+    count = min(cores(session), partitions) if cells is None else cells
+    shares = best_shares(plan.query, count, rates or {})
+    book = book_in(session, checkpoint) if checkpoint is not None else None
+    if book is not None:
+        if cells is None and rates is None:  # how many run at once may have changed
+            shares = tuple(book.identity.get("shares", shares))
+        book.check(identity(plan, shares))
+    return shares
 
 
 def micros(what: str, text: str) -> int:

@@ -71,7 +71,9 @@ class Input:
             raise InputError(
                 f"time of {self.name}: {self.time} is {kind}, it must be a timestamp; cast it"
             )
-        if any(WATERMARK in field.metadata for field in self.df.schema.fields):
+        if self.df.isStreaming and any(
+            WATERMARK in field.metadata for field in self.df.schema.fields
+        ):
             raise InputError(
                 f"{self.name} has a watermark already, and Spark allows no second one: give the "
                 "stream without withWatermark(...); within(delay=...) says how late rows may be"

@@ -61,8 +61,12 @@ class Plan:
     def finished(self, df: DataFrame) -> DataFrame:
         """Combinations that pass the conditions on them, as they are selected."""
         df = reduce(DataFrame.filter, self.conditions, df)
-        columns = [F.expr(c) if isinstance(c, str) else c for c in self.selected]
-        return df.select(*columns) if columns else df
+        return df.select(*map(as_column, self.selected)) if self.selected else df
+
+
+def as_column(given: Column | str) -> Column:
+    """A string is SQL."""
+    return F.expr(given) if isinstance(given, str) else given
 
 
 def streamed(
