@@ -159,10 +159,9 @@ def test_close_to_the_optimum_on_small_training_sets(name):
 
 def test_annealing_on_a_hundred_tuples():
     costing = problem(0, tuples=100, operators=8, rows=10)
-    begin = time.process_time()
     search = SEARCHES["sa"](costing, start="content_driven")
     found = search.run()
-    assert time.process_time() - begin < 1.0
+    assert search.moves <= 2_000  # about half a millisecond each: a second, however busy we are
     start = STARTS["content_driven"](costing, np.random.default_rng(0))
     assert costing.total(found) <= costing.total(start)
 
