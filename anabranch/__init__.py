@@ -1,8 +1,10 @@
 """One query, several routes: adaptive query processing on PySpark."""
 
 from anabranch.api import Join, Query, join, query
+from anabranch.cost.objectives import most_results, soonest, steady_rate
 from anabranch.model import AnabranchError, InputError, Mesh, PlanError, load
 from anabranch.policies import (
+    OM,
     AGreedy,
     ContentKnows,
     ContentLearns,
@@ -13,6 +15,7 @@ from anabranch.policies import (
     LocalSwaps,
     Optimal,
     QueryMesh,
+    RateBased,
     Sweep,
 )
 from anabranch.report import Report
@@ -27,6 +30,7 @@ from anabranch.version import VERSION
 __version__ = VERSION
 
 __all__ = [
+    "OM",
     "AGreedy",
     "AnabranchError",
     "ContentKnows",
@@ -45,6 +49,7 @@ __all__ = [
     "PlanError",
     "Query",
     "QueryMesh",
+    "RateBased",
     "Report",
     "Rounds",
     "Run",
@@ -52,6 +57,9 @@ __all__ = [
     "Sweep",
     "join",
     "load",
+    "most_results",
     "query",
     "ship",
+    "soonest",
+    "steady_rate",
 ]

@@ -1,5 +1,6 @@
 """The command line."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -9,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from anabranch.model import AnabranchError, load
-from anabranch.policies import POLICIES
+from anabranch.policies import JOIN_POLICIES, POLICIES
 from anabranch.version import VERSION
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -58,7 +59,7 @@ def policies() -> None:
     """List the policies."""
     table = Table("name", "what it does", box=None, pad_edge=False)
     table.add_row("auto", "the default: agreedy, upgraded to a mesh where that measurably pays")
-    for policy in POLICIES:
+    for policy in (*POLICIES, *JOIN_POLICIES):
         table.add_row(policy.name, policy.summary)
     Console().print(table)
 
@@ -70,6 +71,35 @@ def explain(plan: Path) -> None:
     from anabranch.report.explain import explain_plan
 
     click.echo(explain_plan(load(plan)))
+
+
+@main.command("plan")
+@click.argument("spec", type=click.Path(path_type=Path))
+@click.option("--most", default=5, show_default=True, type=click.IntRange(min=1))
+@click.option("--json", "as_json", is_flag=True, help="print plain data instead of a table")
+@click.option(
+    "--output",
+    default=None,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="where a page with the plans' curves goes",
+)
+def plan_join(spec: Path, most: int, as_json: bool, output: Path | None) -> None:
+    """Rank plans for a join of streams with known rates, and tell where they cross.
+
+    SPEC is a YAML file: streams with their rates, predicates between them, what handling a row
+    takes, and an objective; `docs/rates.md` has one.
+    """
+    from anabranch.cost.ranking import ranked
+    from anabranch.cost.spec import load_spec
+    from anabranch.report.plans import render, write_html
+
+    told = ranked(load_spec(spec), most)
+    if as_json:
+        click.echo(json.dumps(told.to_dict(), indent=1))
+    else:
+        _wide().print(render(told))
+    if output is not None:
+        click.echo(f"The plans' curves: {write_html(told, output)}", err=as_json)
 
 
 @main.group()

@@ -156,3 +156,14 @@ def steadily(join: JoinTree, left: float, right: float) -> float:
     pairs = left * right * held * handling.per_pair
     busy = handling.per_row * (left + right) + pairs + handling.transmission * found
     return found / max(busy, 1.0)
+
+
+def rows_between(tree: JoinTree, by: float) -> float:
+    """Results of joins that are inputs of others, by a time: what is to be few, all else equal.
+
+    >>> a, b, c = Source("a", 10), Source("b", 20), Source("c", 1)
+    >>> rows_between(JoinTree(JoinTree(a, b, 0.01), c, 0.5), by=10)
+    200.0
+    """
+    times = points(by, [tree])
+    return sum(float(arrived(join, times)[-1]) for join in tree.joins()[:-1])

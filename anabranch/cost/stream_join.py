@@ -14,12 +14,16 @@ Part = frozenset[str]
 
 @dataclass(frozen=True)
 class Link:
-    """A predicate between two streams: the share of pairs that pass, what it adds per row."""
+    """A predicate between two streams: the share of pairs that pass, what it adds per row.
+
+    Of predicates on one `key`, equal to each other anyway, one counts where two parts are joined.
+    """
 
     left: str
     right: str
     selectivity: float
     cost: float = 0.0
+    key: str = ""
 
     def __post_init__(self) -> None:
         check_selectivity(f"selectivity of {self}", self.selectivity)
@@ -92,7 +96,7 @@ class StreamJoin:
 
     def joined(self, left: Node, right: Node) -> JoinTree:
         """The join of two parts, by all predicates between them."""
-        links = self.between(frozenset(left.names), frozenset(right.names))
+        links = _apart(self.between(frozenset(left.names), frozenset(right.names)))
         extra = self.handling.extra + sum(link.cost for link in links)
         selectivity = prod(link.selectivity for link in links)
         return JoinTree(left, right, selectivity, replace(self.handling, extra=extra))
@@ -127,6 +131,14 @@ class StreamJoin:
         right = self._part(tokens)
         tokens.must(")")
         return self.joined(left, right)
+
+
+def _apart(links: Sequence[Link]) -> list[Link]:
+    """Of links on one key the most selective one."""
+    first = {
+        link.key or str(link): link for link in sorted(links, key=lambda one: -one.selectivity)
+    }
+    return list(first.values())
 
 
 def left_deep(join: StreamJoin, order: Sequence[str]) -> JoinTree:

@@ -65,27 +65,41 @@ def _made(
             yield join.joined(*pair)
 
 
+# What is to be high, and a cost that decides where that is equal.
+Worth = tuple[float, float]
+
+
 def best_parts(
     join: StreamJoin,
     shape: Shape,
     of_source: Callable[[Source], float],
     of_join: Callable[[JoinTree, float, float], float],
 ) -> JoinTree:
-    """Dynamic programming for what rises with that of the parts."""
-    best: dict[Part, tuple[float, Node]] = {
-        frozenset([name]): (of_source(source), source) for name, source in join.by_name.items()
+    """Dynamic programming for a rate that rises with those of the parts.
+
+    Joins that keep up give the same rate in any order: then the one with few rows between them.
+    """
+    best: dict[Part, tuple[Worth, Node]] = {
+        frozenset([name]): ((of_source(source), 0.0), source)
+        for name, source in join.by_name.items()
     }
     for part in _parts(join):
-        made = [
-            (of_join(tree, best[left][0], best[right][0]), tree)
-            for left, right in _shaped(join, part, shape)
-            for tree in [join.joined(best[left][1], best[right][1])]
-        ]
+        made = []
+        for left, right in _shaped(join, part, shape):
+            (one, before), (other, beside) = best[left][0], best[right][0]
+            tree = join.joined(best[left][1], best[right][1])
+            rate = of_join(tree, one, other)
+            made.append(((rate, before + beside + rate), tree))
         if made:
-            best[part] = max(made, key=lambda pair: (pair[0], str(pair[1])))
-    tree = best[frozenset(join.names)][1]
-    assert isinstance(tree, JoinTree)
-    return tree
+            best[part] = min(made, key=lambda pair: (-_rounded(pair[0][0]), *pair[0][1:]))
+    whole = best[frozenset(join.names)][1]
+    assert isinstance(whole, JoinTree)
+    return whole
+
+
+def _rounded(rate: float) -> float:
+    """What differs by the order of the arithmetic only is the same."""
+    return float(f"{rate:.9g}")
 
 
 def _parts(join: StreamJoin) -> Iterator[Part]:

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -75,6 +75,7 @@ class RoundBrain:
     ('selectivity of a, b', ('a', 'b'))
     """
 
+    quick: ClassVar[bool] = False  # whether a plan is there before the next round
     query: Query
     policy: Policy
     start: Mesh | None = None
@@ -106,6 +107,12 @@ class RoundBrain:
         if not self.is_due():
             return Decision(self.mesh, drift=drift)
         return replace(self.adopt(self.thought()()), drift=drift)
+
+    def arrived(self, rows: int, seconds: float) -> None:
+        """Rows that came in a round, in so many seconds since the one before."""
+
+    def measured(self, number: int, rows_out: int, seconds: float, between: int) -> None:
+        """What a round came to, with so many rows between operators."""
 
     def take(self, sample: Reservoir) -> str:
         """Take in the rows sampled in a round; what has drifted, if anything."""

@@ -9,12 +9,16 @@ from anabranch.policies.fixed import Fixed
 from anabranch.policies.greedy import Greedy
 from anabranch.policies.independent import Independent
 from anabranch.policies.local_swaps import LocalSwaps
+from anabranch.policies.om import OM
 from anabranch.policies.optimal import Optimal
 from anabranch.policies.query_mesh import QueryMesh
-from anabranch.policies.registry import POLICIES, resolve
+from anabranch.policies.rate_based import RateBased
+from anabranch.policies.registry import JOIN_POLICIES, POLICIES, resolve
 from anabranch.policies.sweep import Sweep
 
 __all__ = [
+    "JOIN_POLICIES",
+    "OM",
     "POLICIES",
     "AGreedy",
     "Call",
@@ -31,6 +35,7 @@ __all__ = [
     "Optimal",
     "Policy",
     "QueryMesh",
+    "RateBased",
     "Sampling",
     "Sweep",
     "Visit",

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.model import InputError, Mesh, Query, microseconds
+from anabranch.model.join import JoinQuery
 
 Bits = NDArray[np.bool_]
 Rows = NDArray[np.int64]
@@ -246,6 +247,14 @@ class Policy(ABC):
 
     def restricted(self, query: Query, whole: Query) -> Self:
         """This policy for the operators of one stage of a query; it may name those of others."""
+        return self
+
+    def for_join(self, join: JoinQuery, rates: Mapping[str, float] | None) -> Self:
+        """This policy for a join of streams; it may plan for all of them together."""
+        return self
+
+    def of_stream(self, stream: str, probes: Query) -> "Policy":
+        """This policy for the probes of one stream's rows."""
         return self
 
     @abstractmethod

@@ -10,9 +10,11 @@ from anabranch.policies.fixed import Fixed
 from anabranch.policies.greedy import Greedy
 from anabranch.policies.independent import Independent
 from anabranch.policies.local_swaps import LocalSwaps
+from anabranch.policies.om import OM
 from anabranch.policies.optimal import Optimal
 from anabranch.policies.query_mesh import Auto, QueryMesh
 from anabranch.policies.query_mesh.parameters import BUDGET
+from anabranch.policies.rate_based import RateBased
 from anabranch.policies.sweep import Sweep
 
 POLICIES: tuple[type[Policy], ...] = (
@@ -26,11 +28,13 @@ POLICIES: tuple[type[Policy], ...] = (
     Eddy,
     ContentLearns,
     QueryMesh,
+    OM,
 )
 
-NAMES = {policy.name: policy for policy in POLICIES}
+# For joins of streams only.
+JOIN_POLICIES: tuple[type[Policy], ...] = (RateBased,)
 
-PLANNED = ("om", "rate")
+NAMES = {policy.name: policy for policy in (*POLICIES, *JOIN_POLICIES)}
 
 
 def resolve(policy: str | Policy, budget: float = BUDGET) -> Policy:
@@ -54,8 +58,6 @@ def resolve(policy: str | Policy, budget: float = BUDGET) -> Policy:
             "content_knows must be told classes and orders: "
             'policy=ContentKnows("attribute", {value: ["operator", ...]})'
         )
-    if policy in PLANNED:
-        raise InputError(f'policy "{policy}" is not built yet; valid: {", ".join(valid)}')
     if isinstance(policy, str):
         raise InputError(f'unknown policy "{policy}"; {closest(policy, valid)}')
     raise InputError(

@@ -26,7 +26,7 @@ from anabranch.policies import (
     Sweep,
 )
 from anabranch.policies.query_mesh import Auto
-from anabranch.policies.registry import PLANNED, resolve
+from anabranch.policies.registry import resolve
 from tests.simulate import plain_query, simulate
 from tests.strategies import costs, queries
 
@@ -159,9 +159,6 @@ def test_bad_parameters_are_refused(policy, arguments):
 def test_bad_names():
     with pytest.raises(InputError, match='did you mean "agreedy"'):
         resolve("agredy")
-    for name in PLANNED:
-        with pytest.raises(InputError, match="not built yet"):
-            resolve(name)
     with pytest.raises(InputError, match="valid names"):
         resolve(7)
     with pytest.raises(InputError, match='"auto"'):

@@ -82,8 +82,8 @@ def test_policies_and_other_arguments(df):
     query = ab.query(df).where(yes, "i").where(yes, "s", name="s")
     with pytest.raises(ab.InputError, match='did you mean "agreedy"'):
         query.run(policy="agreddy")
-    with pytest.raises(ab.InputError, match="not built yet; valid: auto, fixed"):
-        query.run(policy="om")
+    with pytest.raises(ab.InputError, match='policy "rate" is for joins of streams'):
+        query.run(policy="rate")
     with pytest.raises(ab.InputError, match="not a valid order"):
         query.run(policy=ab.Fixed(order=["s"]))
     with pytest.raises(ab.InputError, match="budget"):

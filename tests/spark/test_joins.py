@@ -147,6 +147,14 @@ SHAPES = {
         ["a.x = b.x", "b.y = c.y", "c.z = d.z", "d.x = e.x", "e.y = f.y", "f.z = a.z"],
         "eddy",
     ),
+    "chain of four, as Spark's own joins of two pairs": (
+        ["a.x = b.x", "b.y = c.y", "c.z = d.z"],
+        ab.RateBased(
+            rates={"a": 10, "b": 10, "c": 10, "d": 10},
+            selectivities={"a = b": 0.001, "b = c": 0.1, "c = d": 0.001},
+            how="native",
+        ),
+    ),
 }
 
 
@@ -180,6 +188,8 @@ def test_shapes_of_two_to_six_streams_give_what_one_statement_gives(rocksdb, tmp
         .select(*numbers)
         .run(policy=policy, cells=2)
     )
+    if isinstance(policy, ab.RateBased):
+        assert str(run.policy.tree) == "((a, b), (c, d))"
     drain(run.df, tmp_path)
     last = f"greatest({', '.join(f'{name}.ts' for name in names)})"
     near = [f"{last} - {n}.ts <= INTERVAL {w} SECONDS" for n, w in windows.items()]
@@ -215,13 +225,16 @@ def test_a_restart_at_the_very_watermark_in_another_zone_under_another_policy(ro
             .within("5 seconds", time="ts")
         )
         joined = joined.where("a.n + b.n < 1000").select("a.N AS n", "b.ts", "event_time")
-        drain(joined.run(policy=policy, cells=1).df, tmp_path)
+        compiled = joined.run(policy=policy, cells=1, rates={"a": 3, "b": 2, "c": 1})
+        rates = compiled.rates(drain(compiled.df, tmp_path))
+        assert rates["b"] == pytest.approx(rates["c"])  # as many rows
+        assert rates["a"] > 0
         told = rocksdb.read.parquet(str(tmp_path / "out")).collect()
         return sorted(row.n for row in told)
 
     for name, (first, _) in tables.items():
         write_stream(tmp_path / "in" / name, [first])
-    assert run("auto") == [10]
+    assert run("rate") == [10]
     for name, (first, second) in tables.items():
         shutil.rmtree(tmp_path / "in" / name)
         write_stream(tmp_path / "in" / name, [first, second])
@@ -271,6 +284,9 @@ def test_cells_spread_evenly_over_partitions(spark):
     assert all(row[0] == row[1] for row in keys.select("c", F.hash("k")).collect())
 
 
+RATES = {"trades": 10.0, "news": 2.0, "blogs": 1.0}
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -285,6 +301,10 @@ def test_cells_spread_evenly_over_partitions(spark):
         (lambda j: j.within("10 s", time="when").run(), 'no column "when" for time='),
         (lambda j: j.within("10 s", time="amount").run(), "must be a timestamp"),
         (lambda j: j.run(cells=0), "cells is a whole number"),
+        (lambda j: j.run(policy="rate"), "rates: trades, news, blogs missing"),
+        (lambda j: j.run(policy="rate", rates={"trades": -1, "news": 1, "blogs": 1}), "rate of tr"),
+        (lambda j: j.run(ab.RateBased(RATES, {"news = blogs": 0.1})), 'nothing joins "news = b'),
+        (lambda j: j.run(ab.RateBased(RATES, {"trades = news": 2})), "trades = news is a share"),
         (lambda j: j.run(policy="fastest"), 'unknown policy "fastest"'),
         (lambda j: j.run(attributes=["tradez.sector"]), 'no stream "tradez"'),
         (lambda j: j.within("10", time="ts"), "window of trades is a length of time"),

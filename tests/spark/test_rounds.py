@@ -261,11 +261,11 @@ def test_a_listener_may_stop_the_stream(spark, folder, tmp_path):
 
 def test_killed_every_row_has_the_fate_of_plain_spark(spark, tmp_path):
     """Ten deaths in a hundred rounds: `anabranch bench rounds kill`."""
-    source, files = tmp_path / "in", 10
+    source, files = tmp_path / "in", 8
     write_files(shifting(spark, 4_000, EPOCHS), source, files)
     victim = RoundsVictim(source=source, folder=tmp_path)
-    life = victim.killed(at=4)
-    assert 4 <= life.committed < files
+    life = victim.killed(at=3)
+    assert 3 <= life.committed < files
     victim.ended()
     assert victim.is_whole(kept(spark.read.parquet(str(source))))
     assert victim.goes_on(life)

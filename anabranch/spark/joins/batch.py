@@ -1,5 +1,6 @@
 """The same join of bounded inputs: Spark's own joins, with the windows as conditions."""
 
+from collections.abc import Sequence
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
@@ -15,23 +16,24 @@ def batched(plan: Plan) -> DataFrame:
     """One row per combination, as the join of the streams gives."""
     given = {one.name: one for one in plan.inputs}
     source = plan.inputs[0]
-    alone = _equal(plan.query, source.name, [])
+    alone = equal(plan.query, source.name, [])
     frame, there = reduce(DataFrame.filter, alone, source.passing()), [source.name]
     for name in plan.query.tree(source.name).parents:
-        conditions = [*_equal(plan.query, name, there), *_near(plan.query, given, name, there)]
+        conditions = [*equal(plan.query, name, there), *near(plan.query, given, name, there)]
         frame = frame.join(given[name].passing(), reduce(Column.__and__, conditions))
         there.append(name)
     latest = F.greatest(*(one.when() for one in plan.inputs))
-    streams = [_carried(one, plan) for one in plan.inputs]
+    streams = [carried(one, plan) for one in plan.inputs]
     return plan.finished(frame.select(*streams, latest.alias(EVENT_TIME)))
 
 
-def _carried(given: Input, plan: Plan) -> Column:
+def carried(given: Input, plan: Plan) -> Column:
+    """What the result has of a stream."""
     columns = [F.col(given.name).getField(c).alias(c) for c in plan.columns[given.name]]
     return F.struct(*columns).alias(given.name)
 
 
-def _equal(query: JoinQuery, name: str, there: list[str]) -> list[Column]:
+def equal(query: JoinQuery, name: str, there: Sequence[str]) -> list[Column]:
     """A stream's keys are those of the streams that are there."""
     found = []
     for key in query.keys:
@@ -42,7 +44,9 @@ def _equal(query: JoinQuery, name: str, there: list[str]) -> list[Column]:
     return found
 
 
-def _near(query: JoinQuery, given: dict[str, Input], name: str, there: list[str]) -> list[Column]:
+def near(
+    query: JoinQuery, given: dict[str, Input], name: str, there: Sequence[str]
+) -> list[Column]:
     """max(all times) - time <= window, pair by pair."""
     windows = {stream.name: stream.window for stream in query.streams}
     times = {other: F.unix_micros(given[other].when()) for other in (*there, name)}

@@ -14,12 +14,13 @@ from anabranch.cost.shares import Shares, best_shares, copies
 from anabranch.kernel.joins.grid import Grid
 from anabranch.model import InputError, closest
 from anabranch.model.join import JoinQuery, Stream
-from anabranch.policies import Policy, resolve
+from anabranch.policies import Policy, RateBased, resolve
 from anabranch.spark.joins.batch import batched
 from anabranch.spark.joins.checkpoint import book_in
 from anabranch.spark.joins.equalities import columns_in, equalities
 from anabranch.spark.joins.inputs import Input, key_types
 from anabranch.spark.joins.joined import JoinRun
+from anabranch.spark.joins.native import native
 from anabranch.spark.joins.operator import EVENT_TIME
 from anabranch.spark.joins.run import Plan, as_column, check_provider, fresh_run, identity, streamed
 from anabranch.spark.session import cores
@@ -144,14 +145,18 @@ class Join:
         rows of that stream apart by. `checkpoint` is the one that the stream will be given: that of
         another join is refused now, instead of when it has started.
         """
-        chosen, plan = resolve(policy), self._plan()
+        plan = self._plan()
         self._check_names("rates=", rates or ())
+        chosen = resolve(policy).for_join(plan.query, rates)
         if isinstance(attributes, str):
             raise InputError(f'attributes are a list, as in ["{attributes}"]')
         self._check_names("attributes=", [name.split(".")[0] for name in attributes or ()])
         _check_cells(cells)
         if not plan.is_streaming:
             return JoinRun(plan, chosen, batched(plan), {})
+        if isinstance(chosen, RateBased) and chosen.how == "native":
+            assert chosen.tree is not None
+            return JoinRun(plan, chosen, native(plan, chosen.tree), {})
         check_provider(plan.inputs[0].df)
         grid, run = Grid(plan.query, _shares(plan, cells, rates, checkpoint)), fresh_run()
         spread = {name: copies(plan.query, grid.shares, name) for name in plan.query.names}

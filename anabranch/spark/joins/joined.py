@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import pandas as pd
 from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
 
 from anabranch.model import AnabranchError, Mesh
 from anabranch.policies import Policy
@@ -53,6 +55,23 @@ class JoinRun:
         scope = f"{done} micro-batch{'' if done == 1 else 'es'}"
         scope += "" if complete else ", Spark has more to tell"
         return self._collector.tally().report(scope, self.policy.name)
+
+    def rates(self, query: StreamingQuery) -> dict[str, float]:
+        """Stream -> rows per second that came, over the newest micro-batches of a query.
+
+        As for `RateBased(rates=...)` when the join is planned again.
+        """
+        told: list[Any] = [p for p in query.recentProgress if p["numInputRows"]]
+        rows = {
+            name: figures.rows / self._spread.get(name, 1)
+            for name, figures in self.report().streams.items()
+        }
+        if not told or not sum(rows.values()):
+            raise AnabranchError("no micro-batch with rows has been reported yet")
+        first, last = (pd.Timestamp(told[i]["timestamp"]) for i in (0, -1))
+        lasted = (last - first).total_seconds() + told[-1]["batchDuration"] / 1000
+        came = sum(p["numInputRows"] for p in told) / max(lasted, 1e-3)
+        return {name: came * count / sum(rows.values()) for name, count in rows.items()}
 
     def plans(self) -> dict[str, Mesh]:
         """Stream -> the order in which its rows probe the others, as far as it was learned."""

@@ -105,7 +105,8 @@ def streamed(
 def restricted(given: Input, query: JoinQuery, policy: Policy) -> Policy:
     """The policy for the probes of one stream's rows; an order may name all streams."""
     whole = Query(tuple(map(Operator, query.names)))
-    own = policy.restricted(query.tree(given.name).operators(), whole)
+    probes = query.tree(given.name).operators()
+    own = policy.of_stream(given.name, probes).restricted(probes, whole)
     return own.encoded(encoder(given.frame())) if policy.uses_attributes else own
 
 

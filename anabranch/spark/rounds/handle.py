@@ -10,10 +10,11 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
-from anabranch.kernel.rounds import RoundBrain
-from anabranch.model import InputError, Mesh, PlanError, Tree
-from anabranch.policies import Policy
+from anabranch.kernel.om_rounds import OmBrain, brain_for
+from anabranch.model import AnabranchError, InputError, Mesh, PlanError, Tree
+from anabranch.policies import OM, Policy
 from anabranch.report import Report
+from anabranch.report.charts import OmReport
 from anabranch.spark.collector import Postman
 from anabranch.spark.native_stage import filtered
 from anabranch.spark.predicates import Conversion
@@ -28,7 +29,7 @@ from anabranch.spark.staging import given
 MOST_ROUNDS = 1_000
 SCHEMA = (
     "round long, plan string, rows long, rows_out long, evaluations long, seconds double, "
-    "switched boolean, drift string"
+    "switched boolean, drift string, rate double, memory double"
 )
 TELLER = "anabranch-listener"
 Listener = Callable[[dict[str, Any]], Any]
@@ -172,8 +173,21 @@ class Rounds:
         """The plan of the next round."""
         return self._runner.plan(told=True)
 
+    def chart(self) -> OmReport:
+        """Under OM: the chart of plans, the way over it, what was expected and what came."""
+        brains = [self._runner.fused, self._runner.native]
+        charted = [b for b in brains if isinstance(b, OmBrain) and b.planner.chart is not None]
+        if not charted:
+            needs = 'chart() is for policy="om"' if self.policy.name != OM.name else "no round yet"
+            raise AnabranchError(f"there is no chart: {needs}")
+        return OmReport.of(charted[0].planner)
+
     def history(self) -> DataFrame:
-        """A row per round, the newest 1,000: plan, rows, evaluations by Python, seconds, drift."""
+        """A row per round, the newest 1,000: plan, rows, evaluations by Python, seconds, drift.
+
+        `rate` is rows out per second of the round, `memory` rows that came while it ran and rows
+        between Python operators.
+        """
         with self._lock:
             rows = [tuple(done.to_dict().values()) for done in self._history]
         return self._session.createDataFrame(rows, SCHEMA)
@@ -223,11 +237,11 @@ def _runner(
     staged = given(source, declared, policy, start, attributes)
     stages = staged.stages
     told = start.before if start and stages.fused else start
-    native = RoundBrain(staged.before.query, staged.before.policy, told, seed, cold=True)
+    native = brain_for(staged.before.query, staged.before.policy, told, seed, cold=True)
     if not (native.mesh.classifier is None or isinstance(native.mesh.classifier, Tree)):
         native.mesh = Mesh.single(native.query, native.query.written())  # Spark needs an order
     prepared = prepare(source, stages, policy, start if stages.fused else None, attributes)
-    fused = RoundBrain(prepared.query, prepared.policy, start if stages.fused else None, seed)
+    fused = brain_for(prepared.query, prepared.policy, start if stages.fused else None, seed)
     conversion = Conversion.of(source.sparkSession.conf.get)
     compiled = compile_stages(stages, conversion, prepared.attributes, prepared.words)
     sampler = Sampler(staged.before, source) if native.learns else None

@@ -50,6 +50,8 @@ class Round:
     seconds: float
     switched: bool
     drift: str
+    rate: float = 0.0
+    memory: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -102,7 +104,9 @@ class Thinker:
 
     def adopted(self, patience: float) -> bool:
         """Before a round: is there a new plan for it, or will there be in so many seconds?"""
-        if self.pending is None or not wait([self.pending], patience).done:
+        if self.pending is None:
+            return False
+        if not wait([self.pending], None if self.brain.quick else patience).done:
             return False
         mesh, self.pending = self.pending.result(), None
         return self.brain.adopt(mesh).switched
@@ -151,6 +155,7 @@ class Runner:
         self._filter: Column | None = None  # all of them
         self._pace = RoundPace()  # of native predicates
         self._sampled = self._curious = False
+        self._began: float | None = None  # the round before
         self._thinkers = [Thinker(brain, self._pool) for brain in (self.native, self.fused)]
 
     def run(self, batch: DataFrame, number: int) -> Round:
@@ -231,23 +236,34 @@ class Runner:
         samples = heard.native.sample, self._sample(log)
         self.native.spell(heard.native.words)
         self.fused.spell(log.words)
+        report = Report.of(self.fused.query, log, "", self.prepared.policy.name)
+        self.rows, rows_out = heard.rows_in.rows or 0, heard.rows_out.rows or 0
+        self.seconds = time.monotonic() - begin
+        lasted, between = self._lasted(begin), _between(report, rows_out)
+        for brain in (self.native, self.fused):
+            brain.arrived(self.rows, lasted)
+            brain.measured(number, rows_out, self.seconds, between)
         drifts = [
             thinker.take(sample) for thinker, sample in zip(self._thinkers, samples, strict=True)
         ]
-        report = Report.of(self.fused.query, log, "", self.prepared.policy.name)
-        self.rows = heard.rows_in.rows or 0
-        self.seconds = time.monotonic() - begin
         self._pace.took(self._sampled, self.rows, self.seconds, self._curious)
         return Round(
             number,
             plan_text(plan),
             self.rows,
-            heard.rows_out.rows or 0,
+            rows_out,
             sum(report.evaluations.values()),
             self.seconds,
             switched,
             "; ".join(filter(None, drifts)),
+            rows_out / max(self.seconds, lasted),
+            self.rows / lasted * self.seconds + between,
         )
+
+    def _lasted(self, begin: float) -> float:
+        """Seconds since the round before began; of the first one those that it took itself."""
+        before, self._began = self._began, begin
+        return max(self.seconds if before is None else begin - before, 1e-9)
 
     def close(self) -> None:
         """No more rounds."""
@@ -262,3 +278,9 @@ class Runner:
             if evidence
         ]
         return merged(query, told, self.seed) if told else Reservoir(0, len(query))
+
+
+def _between(report: Report, rows_out: int) -> int:
+    """Rows that were handed from one Python operator to the next, or out of the last."""
+    asked = sum(report.evaluations.values()) - sum(report.profiling.values())
+    return max(asked - report.rows_in, 0) + rows_out
