@@ -1,6 +1,6 @@
 """One query, several routes: adaptive query processing on PySpark."""
 
-from anabranch.api import Join, Query, join, query
+from anabranch.api import Join, Queries, Query, join, queries, query
 from anabranch.cost.objectives import most_results, soonest, steady_rate
 from anabranch.model import AnabranchError, InputError, Mesh, PlanError, load
 from anabranch.policies import (
@@ -47,6 +47,7 @@ __all__ = [
     "Mesh",
     "Optimal",
     "PlanError",
+    "Queries",
     "Query",
     "QueryMesh",
     "RateBased",
@@ -58,6 +59,7 @@ __all__ = [
     "join",
     "load",
     "most_results",
+    "queries",
     "query",
     "ship",
     "soonest",

@@ -14,8 +14,9 @@ from anabranch.spark.joins.declare import Join, join
 from anabranch.spark.rounds.handle import Rounds
 from anabranch.spark.run import Run, begun
 from anabranch.spark.sampling import DEFAULT_SAMPLE, Sample
+from anabranch.spark.shared.declare import Queries, declared_together
 
-__all__ = ["Join", "Query", "join", "query"]
+__all__ = ["Join", "Queries", "Query", "join", "queries", "query"]
 
 Names = str | Sequence[str]
 
@@ -25,6 +26,14 @@ def query(df: DataFrame) -> Query:
     if not isinstance(df, DataFrame):
         raise InputError(f"query() takes a DataFrame, got {type(df).__name__}")
     return Query(df)
+
+
+def queries(**named: Query) -> Queries:
+    """Several queries over one DataFrame, in one pass: what they share is evaluated once."""
+    for name, one in named.items():
+        if not isinstance(one, Query):
+            raise InputError(f"{name} must be a query, as from query(df), got {type(one).__name__}")
+    return declared_together({name: (one._df, one._declared) for name, one in named.items()})
 
 
 class Query:

@@ -190,8 +190,17 @@ class JoinTree:
 
     @cached_property
     def window(self) -> float:
-        """How long a result can find partners: as long as all of its parts can, at most."""
-        return min(self.left.window, self.right.window)
+        """How long a result can find partners, on average.
+
+        Of combinations of which the newest row is of any stream, each other row may be as old as
+        its window; so all trees over the same streams find the same number.
+
+        >>> a, b = Source("a", 1, window=10), Source("b", 1, window=40)
+        >>> JoinTree(a, b).window
+        8.0
+        """
+        shares = 1 / self.left.window + 1 / self.right.window
+        return 1 / shares if shares else inf
 
     @cached_property
     def width(self) -> float:

@@ -8,12 +8,14 @@ import json
 import time
 import uuid
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyspark import TaskContext
 
 from anabranch.kernel import Fabric, Predicate
@@ -54,26 +56,28 @@ class Fused:
             self.query,
             self.predicates,
             learner,
-            self._task_seed(),
+            task_seed(self.seed),
             attributes=self.attributes,
             memory=memory,
         )
         dictionary = Dictionary(self._spelled(), self.words)
-        mail = _Mail(self.run, fabric, dictionary)
-        held: Mask | None = None
-        for batch in batches:
-            columns = [batch] if isinstance(batch, pa.Array) else list(batch)
+        cpu = time.process_time()
+
+        def tell() -> dict[str, Any]:
+            nonlocal cpu
+            ledger = fabric.take_ledger()
+            ledger.words = dictionary.take()
+            before, cpu = cpu, time.process_time()
+            ledger.cpu = cpu - before
+            return ledger.to_dict()
+
+        def judge(columns: list[pa.Array]) -> Mask:
             keep = fabric.process(columns, len(columns[0]))
             dictionary.read(columns)
-            if not len(keep):
-                continue  # has no row that could carry a ledger, and none to answer for
-            if held is not None:
-                yield mail.wrap(held, last=False)
-            held = keep
-        # The last verdict waits for this, so that it can carry what was not sent yet.
-        self._close()
-        if held is not None:
-            yield mail.wrap(held, last=True)
+            return keep
+
+        end = partial(close_all, self.query, self.predicates)
+        return answered(batches, judge, Mail(self.run, tell), end)
 
     def _spelled(self) -> dict[str, int]:
         """Attributes that are words, and their inputs, in the order in which words travel."""
@@ -91,20 +95,6 @@ class Fused:
             _, (oldest, _) = _learners.popitem(last=False)
             oldest.close()
         return known
-
-    def _task_seed(self) -> int:
-        """Another one for every task, or each micro-batch would profile the same places."""
-        context = TaskContext.get()
-        task = [context.stageId(), context.partitionId()] if context else []
-        return int(np.random.SeedSequence([self.seed, *task]).generate_state(1)[0])
-
-    def _close(self) -> None:
-        """Let Iterator UDFs come to their end."""
-        for operator, (predicate, _) in zip(self.query.operators, self.predicates, strict=True):
-            close = getattr(predicate, "close", None)
-            if close is not None:
-                with named(operator):
-                    close()
 
 
 class Dictionary:
@@ -136,10 +126,10 @@ class Dictionary:
         return untold
 
 
-class _Mail:
-    """Puts ledgers into the stats field of the verdicts."""
+class Mail:
+    """Puts what there is to tell into the stats field of the verdicts."""
 
-    def __init__(self, run: str, fabric: Fabric, dictionary: Dictionary) -> None:
+    def __init__(self, run: str, tell: Callable[[], dict[str, Any]], field: str = "keep") -> None:
         context = TaskContext.get()
         self._head = {
             "run": run,
@@ -151,28 +141,59 @@ class _Mail:
             # One task runs the operator several times when its partitions were coalesced.
             "call": uuid.uuid4().hex[:8],
         }
-        self._fabric, self._dictionary = fabric, dictionary
+        self._tell, self._field = tell, field
         self._sent = 0
         self._batches = 0
         self._patience = 1
-        self._cpu = time.process_time()
 
-    def wrap(self, keep: Mask, last: bool) -> pa.Array:
-        """The verdicts as struct<keep, stats>, with a ledger in the first row if one is due."""
+    def wrap(self, verdicts: NDArray[Any], last: bool) -> pa.Array:
+        """As struct<field, stats>, with a letter in the first row if one is due."""
         self._batches += 1
-        stats = pa.nulls(len(keep), pa.binary())
+        stats = pa.nulls(len(verdicts), pa.binary())
         if last or self._batches >= self._patience:
             letter = pa.array([self._letter(last)], pa.binary())
             stats = pa.concat_arrays([letter, stats.slice(1)])
-        return pa.StructArray.from_arrays([pa.array(keep), stats], ["keep", "stats"])
+        return pa.StructArray.from_arrays([pa.array(verdicts), stats], [self._field, "stats"])
 
     def _letter(self, last: bool) -> bytes:
         self._sent += 1
         self._batches = 0
         self._patience = min(2 * self._patience, MAX_BATCHES_PER_LEDGER)
-        ledger = self._fabric.take_ledger()
-        ledger.words = self._dictionary.take()
-        now = time.process_time()
-        ledger.cpu, self._cpu = now - self._cpu, now
-        letter = {**self._head, "number": self._sent, "last": last, "ledger": ledger.to_dict()}
+        letter = {**self._head, "number": self._sent, "last": last, "ledger": self._tell()}
         return json.dumps(letter).encode()
+
+
+def task_seed(seed: int) -> int:
+    """Another one for every task, or each micro-batch would profile the same places."""
+    context = TaskContext.get()
+    task = [context.stageId(), context.partitionId()] if context else []
+    return int(np.random.SeedSequence([seed, *task]).generate_state(1)[0])
+
+
+def close_all(query: Query, predicates: Sequence[tuple[Predicate, Sequence[int]]]) -> None:
+    """Let Iterator UDFs come to their end."""
+    for operator, (predicate, _) in zip(query.operators, predicates, strict=True):
+        close = getattr(predicate, "close", None)
+        if close is not None:
+            with named(operator):
+                close()
+
+
+def answered(
+    batches: Iterator[Any],
+    judge: Callable[[list[pa.Array]], NDArray[Any]],
+    mail: Mail,
+    end: Callable[[], None],
+) -> Iterator[pa.Array]:
+    """The verdicts on each batch. The last ones wait, so that they can carry what is left."""
+    held: NDArray[Any] | None = None
+    for batch in batches:
+        verdicts = judge([batch] if isinstance(batch, pa.Array) else list(batch))
+        if not len(verdicts):
+            continue  # has no row that could carry a letter, and none to answer for
+        if held is not None:
+            yield mail.wrap(held, last=False)
+        held = verdicts
+    end()
+    if held is not None:
+        yield mail.wrap(held, last=True)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anabranch.cost.crossing import crossings, schedule
-from anabranch.cost.flow import Flow, full_rate
+from anabranch.cost.flow import Flow, full_rate, rows_between
 from anabranch.cost.objectives import (
     LocalRate,
     LocalTime,
@@ -208,6 +208,18 @@ def test_a_steady_rate_is_what_the_flow_tends_to() -> None:
     later = Flow(tree).results(200) - Flow(tree).results(100)
     assert full_rate(tree) == pytest.approx(later / 100, rel=0.01)
     assert steady_rate().told(tree) == "78 results per second"
+
+
+def test_every_tree_over_windows_finds_the_same_unless_it_is_busy() -> None:
+    for seed in range(50):
+        join = random_join(seed)
+        idle = [replace(link, cost=0.0) for link in join.links]
+        join = replace(join, links=idle, handling=Handling())
+        rates = [full_rate(tree) for tree in all_trees(join)]
+        assert max(rates) == pytest.approx(min(rates))
+        few = steady_rate().search(join)
+        most = max(all_trees(join), key=lambda tree: rows_between(tree, 100.0))
+        assert rows_between(few, 100.0) <= rows_between(most, 100.0) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize(

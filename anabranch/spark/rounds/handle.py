@@ -4,7 +4,7 @@ import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
@@ -35,26 +35,39 @@ TELLER = "anabranch-listener"
 Listener = Callable[[dict[str, Any]], Any]
 
 
-class Rounds:
+class Running(Protocol):
+    """What runs the rounds of a stream."""
+
+    def run(self, batch: DataFrame, number: int) -> Round:
+        """One round."""
+
+    def state(self) -> dict[str, Any]:
+        """All that it knows, as plain data."""
+
+    def restore(self, state: Mapping[str, Any]) -> bool:
+        """Go on with that; False if it was learned in another way."""
+
+    def close(self) -> None:
+        """No more rounds."""
+
+
+R = TypeVar("R", bound=Running)
+
+
+class Handle(Generic[R]):
     """A running stream; every micro-batch is a round under one plan for all workers."""
 
     def __init__(
         self,
         source: DataFrame,
-        declared: Sequence[Declared],
-        write: Write,
         checkpoint: str,
-        policy: Policy,
+        identity: Sequence[Mapping[str, Any]],
+        make: Callable[[Postman], tuple[R, DataFrame]],
         trigger: str | Mapping[str, Any] | None = None,
-        attributes: Sequence[str] | None = None,
-        start: Mesh | None = None,
-        seed: int = 0,
         listener: Listener | None = None,
     ) -> None:
-        _check(source, write, checkpoint)
         self._session = source.sparkSession
-        self.policy = policy
-        self._whole = split(declared).whole
+        self._identity = [dict(one) for one in identity]
         self._listener = listener
         self._lock = threading.Lock()
         self._history: list[Round] = []
@@ -67,11 +80,7 @@ class Rounds:
         self._store = Store(self._session, checkpoint)
         self._check_state(self._store.load())
         self._postman = Postman.of(self._session)
-        self._runner = _runner(
-            source, declared, write, policy, attributes, start, seed, self._postman
-        )
-        # Here, where a source can skip what simple comparisons exclude.
-        first = filtered(source, self._runner.staged.stages.first)
+        self._runner, first = make(self._postman)
         stream: Any = first.writeStream.foreachBatch(self._round)
         stream = stream.option("checkpointLocation", checkpoint)
         if trigger is not None:
@@ -125,13 +134,11 @@ class Rounds:
         if state is None:
             return
         try:
-            brains = {"native": self._runner.native, "fused": self._runner.fused}
-            known = [brain.restore(state[name]) for name, brain in brains.items()]
-            self._runner.rows = int(state["rows"])
+            known = self._runner.restore(state)
             self._history = [Round(**row) for row in state["history"]]
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise PlanError(f"damaged state of round {state.get('round')}: {error}") from error
-        if not all(known):
+        if not known:
             warnings.warn(
                 "the checkpoint's plan was learned under another policy or from other attributes; "
                 "learning begins anew",
@@ -140,17 +147,15 @@ class Rounds:
 
     def _state(self) -> dict[str, Any]:
         return {
-            "operators": [operator.identity() for operator in self._whole.operators],
-            "rows": self._runner.rows,
-            "native": self._runner.native.to_dict(),
-            "fused": self._runner.fused.to_dict(),
+            "operators": self._identity,
+            **self._runner.state(),
             "history": [done.to_dict() for done in self._history],
         }
 
     def _check_state(self, state: Mapping[str, Any] | None) -> None:
         if state is None:
             return
-        mine = {o["name"]: o for o in (op.identity() for op in self._whole.operators)}
+        mine = {o["name"]: o for o in self._identity}
         theirs = {o["name"]: o for o in state.get("operators", ())}
         if mine != theirs:
             lines = [f'"{name}" is only in the checkpoint' for name in theirs if name not in mine]
@@ -161,26 +166,6 @@ class Rounds:
                 if name in theirs and mine[name] != theirs[name]
             ]
             raise PlanError("this checkpoint belongs to another query: " + "; ".join(lines))
-
-    def report(self) -> Report:
-        """What happened so far in this process, over all rounds."""
-        total = self._runner.total
-        done = total.deliveries
-        scope = f"{done} action{'' if done == 1 else 's'} in rounds"
-        return Report.of(self._runner.fused.query, total.log(), scope, self.policy.name)
-
-    def plan(self) -> Mesh:
-        """The plan of the next round."""
-        return self._runner.plan(told=True)
-
-    def chart(self) -> OmReport:
-        """Under OM: the chart of plans, the way over it, what was expected and what came."""
-        brains = [self._runner.fused, self._runner.native]
-        charted = [b for b in brains if isinstance(b, OmBrain) and b.planner.chart is not None]
-        if not charted:
-            needs = 'chart() is for policy="om"' if self.policy.name != OM.name else "no round yet"
-            raise AnabranchError(f"there is no chart: {needs}")
-        return OmReport.of(charted[0].planner)
 
     def history(self) -> DataFrame:
         """A row per round, the newest 1,000: plan, rows, evaluations by Python, seconds, drift.
@@ -224,6 +209,54 @@ class Rounds:
         self._runner.close()
 
 
+class Rounds(Handle[Runner]):
+    """One query in rounds."""
+
+    def __init__(
+        self,
+        source: DataFrame,
+        declared: Sequence[Declared],
+        write: Write,
+        checkpoint: str,
+        policy: Policy,
+        trigger: str | Mapping[str, Any] | None = None,
+        attributes: Sequence[str] | None = None,
+        start: Mesh | None = None,
+        seed: int = 0,
+        listener: Listener | None = None,
+    ) -> None:
+        check_stream(source, write, checkpoint)
+        self.policy = policy
+
+        def make(postman: Postman) -> tuple[Runner, DataFrame]:
+            runner = _runner(source, declared, write, policy, attributes, start, seed, postman)
+            # Here, where a source can skip what simple comparisons exclude.
+            return runner, filtered(source, runner.staged.stages.first)
+
+        identity = [operator.identity() for operator in split(declared).whole.operators]
+        super().__init__(source, checkpoint, identity, make, trigger, listener)
+
+    def report(self) -> Report:
+        """What happened so far in this process, over all rounds."""
+        total = self._runner.total
+        done = total.deliveries
+        scope = f"{done} action{'' if done == 1 else 's'} in rounds"
+        return Report.of(self._runner.fused.query, total.log(), scope, self.policy.name)
+
+    def plan(self) -> Mesh:
+        """The plan of the next round."""
+        return self._runner.plan(told=True)
+
+    def chart(self) -> OmReport:
+        """Under OM: the chart of plans, the way over it, what was expected and what came."""
+        brains = [self._runner.fused, self._runner.native]
+        charted = [b for b in brains if isinstance(b, OmBrain) and b.planner.chart is not None]
+        if not charted:
+            needs = 'chart() is for policy="om"' if self.policy.name != OM.name else "no round yet"
+            raise AnabranchError(f"there is no chart: {needs}")
+        return OmReport.of(charted[0].planner)
+
+
 def _runner(
     source: DataFrame,
     declared: Sequence[Declared],
@@ -248,7 +281,8 @@ def _runner(
     return Runner(staged, prepared, compiled, native, fused, write, postman, sampler, seed)
 
 
-def _check(source: DataFrame, write: Write, checkpoint: str) -> None:
+def check_stream(source: DataFrame, write: Callable[..., Any], checkpoint: str) -> None:
+    """Refuse what no stream in rounds can be made of."""
     if not isinstance(source, ClassicDataFrame):
         raise InputError(
             "rounds need a classic Spark session: Spark Connect runs foreachBatch on its server; "

@@ -2,7 +2,7 @@
 
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -264,6 +264,21 @@ class Runner:
         """Seconds since the round before began; of the first one those that it took itself."""
         before, self._began = self._began, begin
         return max(self.seconds if before is None else begin - before, 1e-9)
+
+    def state(self) -> dict[str, Any]:
+        """All that it knows, as plain data."""
+        return {
+            "rows": self.rows,
+            "native": self.native.to_dict(),
+            "fused": self.fused.to_dict(),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> bool:
+        """Go on with that; False if it was learned in another way."""
+        brains = {"native": self.native, "fused": self.fused}
+        known = [brain.restore(state[name]) for name, brain in brains.items()]
+        self.rows = int(state["rows"])
+        return all(known)
 
     def close(self) -> None:
         """No more rounds."""

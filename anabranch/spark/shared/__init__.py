@@ -1,0 +1,1 @@
+"""Several queries over one stream, in one pass."""
