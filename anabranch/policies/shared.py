@@ -1,7 +1,7 @@
 """The order of operators that several queries share.
 
 An operator that drops a row ends the row's way for the queries that ask for it; what others need of
-the row is still to be done. So an operator is worth what it saves, per cost: an evaluation that some
+the row is still to be done. So it is worth what it saves, per cost: an evaluation that some
 of its askers need no longer counts by their share. As in A-Greedy, that is counted on rows that all
 operators were asked of, behind the operators already placed.
 """
