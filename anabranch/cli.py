@@ -209,5 +209,50 @@ def joins(figures: tuple[str, ...], rows: int, repeat: int, output: Path) -> Non
     JOINS.run(figures, Size(rows), repeat, output, _wide())
 
 
+@bench.command()
+@_figures("om")
+@click.option(
+    "--rows",
+    default=60_000,
+    show_default=True,
+    type=click.IntRange(min=1000),
+    help="of a round in a burst, on Spark",
+)
+def om(figures: tuple[str, ...], rows: int, repeat: int, output: Path) -> None:
+    """OM: fidelity of charts by replay, utility of rounds on Spark."""
+    from anabranch.bench.om import OM_BENCH
+    from anabranch.bench.size import Size
+
+    OM_BENCH.run(figures, Size(rows), repeat, output, _wide())
+
+
+@bench.command()
+@_figures("rates")
+@click.option(
+    "--rows",
+    default=40_000,
+    show_default=True,
+    type=click.IntRange(min=1000),
+    help="per micro-batch on Spark, over all streams",
+)
+def rates(figures: tuple[str, ...], rows: int, repeat: int, output: Path) -> None:
+    """Rate-based optimisation: the model, a simulation, the search, trees on Spark."""
+    from anabranch.bench.rates import RATES
+    from anabranch.bench.size import Size
+
+    RATES.run(figures, Size(rows), repeat, output, _wide())
+
+
+@bench.command("queries")
+@_figures("queries")
+@click.option("--rows", default=300_000, show_default=True, type=click.IntRange(min=1000))
+def several(figures: tuple[str, ...], rows: int, repeat: int, output: Path) -> None:
+    """Several queries in one pass, against one after the other."""
+    from anabranch.bench.queries import QUERIES_BENCH
+    from anabranch.bench.size import Size
+
+    QUERIES_BENCH.run(figures, Size(rows), repeat, output, _wide())
+
+
 if __name__ == "__main__":
     main()

@@ -10,7 +10,7 @@ results is replaced where another one crosses it.
 >>> join = JoinQuery.on(streams, keys)
 >>> policy = RateBased(selectivities={"calls = cells": 0.1, "calls = fraud": 0.0001})
 >>> planned = policy.for_join(join, rates={"calls": 500.0, "cells": 20.0, "fraud": 5.0})
->>> print(planned.tree, planned.order("calls", join.tree("calls").operators()))
+>>> print(planned.chosen, planned.order("calls", join.tree("calls").operators()))
 ((calls, fraud), cells) ('fraud', 'cells')
 """
 
@@ -57,6 +57,8 @@ class RateBased(Steady):
         `steady_rate()`, `most_results(by=...)` or `soonest(results=...)`.
     shape
         `"bushy"` or `"left-deep"`.
+    tree
+        The tree itself, as `"((trades, news), blogs)"`, instead of one for the objective.
     how
         `"probe"`: rows probe windows in the order of the tree. `"native"`: Spark's own
         stream-stream joins in its shape.
@@ -70,8 +72,9 @@ class RateBased(Steady):
     handling: Handling = HANDLING
     objective: Objective = field(default_factory=steady_rate)
     shape: Shape = "bushy"
+    tree: str | None = None
     how: Literal["probe", "native"] = "probe"
-    tree: JoinTree | None = field(default=None, init=False)
+    chosen: JoinTree | None = field(default=None, init=False)
     stages: tuple[tuple[float, JoinTree], ...] = field(default=(), init=False)
     timed: tuple[Timed, ...] = field(default=(), init=False)
 
@@ -87,16 +90,22 @@ class RateBased(Steady):
     def for_join(self, join: JoinQuery, rates: Mapping[str, float] | None) -> Self:
         planned = replace(self, rates=self.rates or rates)
         spec = planned.spec(join)
-        planned.tree = self.objective.search(spec, self.shape)
-        planned.stages = self._stages(spec, planned.tree)
+        if self.tree is not None:
+            planned.chosen = spec.tree(self.tree)
+            planned.stages = ((0.0, planned.chosen),)
+            return planned
+        planned.chosen = self.objective.search(spec, self.shape)
+        planned.stages = self._stages(spec, planned.chosen)
         return planned
 
     def spec(self, join: JoinQuery) -> StreamJoin:
         """The join with its rates, windows and selectivities."""
-        names, rates = join.names, self.rates or {}
+        names, rates = join.names, dict(self.rates or {})
         for name in rates:
             if name not in names:
                 raise InputError(f'rates: there is no stream "{name}"; {closest(name, names)}')
+        if self.tree is not None:
+            rates = {**dict.fromkeys(names, 1.0), **rates}
         if missing := [name for name in names if name not in rates]:
             raise InputError(
                 f"rates: {', '.join(missing)} missing; rate-based plans need rows per second of "
@@ -134,7 +143,7 @@ class RateBased(Steady):
 
     def order(self, stream: str, probes: Query, tree: JoinTree | None = None) -> tuple[str, ...]:
         """In which order rows of a stream meet the others: those joined nearest to it first."""
-        tree = tree or self.tree
+        tree = tree or self.chosen
         assert tree is not None
         left, order = _climbed(tree, stream), list[str]()
         wanted = [name for name in left if name in probes.names]

@@ -189,7 +189,7 @@ def test_shapes_of_two_to_six_streams_give_what_one_statement_gives(rocksdb, tmp
         .run(policy=policy, cells=2)
     )
     if isinstance(policy, ab.RateBased):
-        assert str(run.policy.tree) == "((a, b), (c, d))"
+        assert str(run.policy.chosen) == "((a, b), (c, d))"
     drain(run.df, tmp_path)
     last = f"greatest({', '.join(f'{name}.ts' for name in names)})"
     near = [f"{last} - {n}.ts <= INTERVAL {w} SECONDS" for n, w in windows.items()]
@@ -305,6 +305,7 @@ RATES = {"trades": 10.0, "news": 2.0, "blogs": 1.0}
         (lambda j: j.run(policy="rate", rates={"trades": -1, "news": 1, "blogs": 1}), "rate of tr"),
         (lambda j: j.run(ab.RateBased(RATES, {"news = blogs": 0.1})), 'nothing joins "news = b'),
         (lambda j: j.run(ab.RateBased(RATES, {"trades = news": 2})), "trades = news is a share"),
+        (lambda j: j.run(ab.RateBased(tree="(trades, news)")), "spans all streams, blogs missing"),
         (lambda j: j.run(policy="fastest"), 'unknown policy "fastest"'),
         (lambda j: j.run(attributes=["tradez.sector"]), 'no stream "tradez"'),
         (lambda j: j.within("10", time="ts"), "window of trades is a length of time"),

@@ -128,7 +128,7 @@ def test_rounds_serve_every_query_and_go_on_after_a_restart(spark, owners, tmp_p
         start()
 
 
-def test_bad_input_is_refused(spark, df, owners):
+def test_bad_input_is_refused(spark, df):
     query = ab.query(df).where(odd, "n")
     with pytest.raises(ab.InputError, match="queries by name"):
         ab.queries()
@@ -139,7 +139,7 @@ def test_bad_input_is_refused(spark, df, owners):
     with pytest.raises(ab.InputError, match="valid: auto, fixed"):
         ab.queries(fraud=query).run(policy="mesh")
     with pytest.raises(ab.InputError, match="use run"):
-        ab.queries(fraud=query).stream(lambda dfs, number: None, "/tmp/none")
+        ab.queries(fraud=query).stream(print, "/tmp/none")
     drawn = ab.query(df).where(F.rand(1) < 0.5, name="coin").where(odd, "n", after="coin")
     with pytest.raises(ab.InputError, match="run this query alone"):
         ab.queries(fraud=query, drawn=drawn)

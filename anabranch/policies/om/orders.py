@@ -78,7 +78,7 @@ def order_chart(
     orders: Sequence[Order],
     speeds: Sequence[float],
     utility: Utility,
-    most_rate: float,
+    rates: tuple[float, float],
     partitions: int,
     window: float,
     varied: Sequence[str],
@@ -86,7 +86,7 @@ def order_chart(
 ) -> Chart:
     """The sel-lambda chart: an axis for the selectivities that vary, one for the arrival rate."""
     parts = parts_for(partitions, len(varied) + 1)
-    axes = [*(Axis(name, 0.0, 1.0, parts) for name in varied), Axis(STREAM, 0.0, most_rate, parts)]
+    axes = [*(Axis(name, 0.0, 1.0, parts) for name in varied), Axis(STREAM, *rates, parts)]
     plans = [as_plan(query, order, speeds) for order in orders]
 
     def cost_at(point: Mapping[str, Floats]) -> Floats:

@@ -6,6 +6,7 @@ Streams, Sections 4.3 to 4.5.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from math import inf, isinf
 from typing import Any
 
 from anabranch.cost.chart import Chart, Walk
@@ -16,7 +17,8 @@ from anabranch.stats.decayed import Decayed
 
 # Operators whose selectivities are axes; of more, those that vary least are taken as known.
 MOST_VARIED = 6
-# The range of rates of a chart, in multiples of the highest seen; a chart is made again beyond it.
+# How far a chart goes beyond the lowest and the highest rate seen, as a factor; a rate beyond that
+# makes another chart.
 HEADROOM = 2.0
 # Rounds whose figures are kept, the newest.
 MOST_ROUNDS = 1_000
@@ -80,7 +82,7 @@ class OmPlanner:
         self._rate = Decayed(self.history, self.decay)
         self._shares = {n: Decayed(self.history, self.decay) for n in self.query.names}
         self._speeds: list[float] = []
-        self._highest = 0.0
+        self._lowest, self._highest = inf, 0.0
         self._orders: list[Order] = []
         self._walked = (0, 0)  # moves and switches of a life before
 
@@ -99,7 +101,7 @@ class OmPlanner:
         self._rate.update(arrival)
         for name, share in shares.items():
             self._shares[name].update(share)
-        self._highest = max(self._highest, arrival)
+        self._lowest, self._highest = min(self._lowest, arrival), max(self._highest, arrival)
         self._remap([1 / max(cost, 1e-9) for cost in costs])
         assert self.walk is not None
         point = self.point()
@@ -130,7 +132,7 @@ class OmPlanner:
             self._orders,
             speeds,
             self.utility,
-            HEADROOM * max(self._highest, 1.0),
+            (self._lowest / HEADROOM, HEADROOM * max(self._highest, 1e-6)),
             self.partitions,
             self.window,
             varied,
@@ -145,14 +147,15 @@ class OmPlanner:
         assert self.chart is not None
         pairs = zip(speeds, self._speeds, strict=True)
         alike = all(1 / FASTER <= new / old <= FASTER for new, old in pairs)
-        return alike and self._highest <= self.chart.axes[-1].high
+        rates = self.chart.axes[-1]
+        return alike and rates.low <= self._lowest and self._highest <= rates.high
 
     def to_dict(self) -> dict[str, Any]:
         """What it has seen, as plain data."""
         return {
             "rate": self._rate.values,
             "shares": {name: told.values for name, told in self._shares.items()},
-            "highest": self._highest,
+            "rates": [0.0 if isinf(self._lowest) else self._lowest, self._highest],
             "decisions": self.decisions,
             "rounds": [done.to_dict() for done in self.rounds],
             "walked": [self.walk.moves, self.walk.switches] if self.walk else [0, 0],
@@ -165,7 +168,10 @@ class OmPlanner:
         for name, values in data["shares"].items():
             for value in values:
                 self._shares[name].update(value)
-        self._highest, self.decisions = float(data["highest"]), int(data["decisions"])
+        lowest, highest = map(float, data["rates"])
+        if highest:
+            self._lowest, self._highest = lowest, highest
+        self.decisions = int(data["decisions"])
         self.rounds = [OmRound(**told) for told in data["rounds"]]
         moves, switches = data["walked"]
         self._walked = (int(moves), int(switches))

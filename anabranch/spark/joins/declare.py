@@ -155,8 +155,8 @@ class Join:
         if not plan.is_streaming:
             return JoinRun(plan, chosen, batched(plan), {})
         if isinstance(chosen, RateBased) and chosen.how == "native":
-            assert chosen.tree is not None
-            return JoinRun(plan, chosen, native(plan, chosen.tree), {})
+            assert chosen.chosen is not None
+            return JoinRun(plan, chosen, native(plan, chosen.chosen), {})
         check_provider(plan.inputs[0].df)
         grid, run = Grid(plan.query, _shares(plan, cells, rates, checkpoint)), fresh_run()
         spread = {name: copies(plan.query, grid.shares, name) for name in plan.query.names}

@@ -71,13 +71,20 @@ def _within(one: Part, other: Part, window: int) -> Column:
 def _source(plan: Plan, name: str) -> Part:
     given = next(one for one in plan.inputs if one.name == name)
     delay = next(stream.delay for stream in plan.query.streams if stream.name == name)
-    marked = given.marked(delay)
-    frame = _timed(marked)
+    frame = _timed(given, given.marked(delay))
     alone = equal(plan.query, name, [])
-    return Part(reduce(DataFrame.filter, [*marked.conditions, *alone], frame), (name,), name)
+    return Part(reduce(DataFrame.filter, [*given.conditions, *alone], frame), (name,), name)
 
 
-def _timed(given: Input) -> DataFrame:
-    columns = [F.col(quoted(name)) for name in given.df.columns]
+def _timed(given: Input, marked: Input) -> DataFrame:
+    """The rows as one struct, and their time beside it.
+
+    Inside the struct the time is computed: what is a field alone would be taken out, as a second
+    column of event time.
+    """
+    columns = [F.col(quoted(name)) for name in marked.df.columns]
+    place = marked.df.columns.index(given.time)
+    computed = F.timestamp_micros(F.unix_micros(columns[place]))
+    columns[place] = computed.alias(given.time, metadata=given.df.schema[given.time].metadata)
     time = F.col(quoted(given.time)).alias(f"{TIME}_{given.name}")
-    return given.df.select(F.struct(*columns).alias(given.name), time)
+    return marked.df.select(F.struct(*columns).alias(given.name), time)
