@@ -86,3 +86,27 @@ def test_bench_mesh_names_its_figures(tmp_path):
     done = spawn(tmp_path, "bench", "mesh", "fig99")
     assert done.returncode == 1
     assert 'unknown figure "fig99"' in done.stderr
+
+
+def test_plan_ranks_tells_crossings_and_draws(tmp_path):
+    page = tmp_path / "plans.html"
+    told = call("plan", "examples/rates.yaml", "--output", str(page))
+    assert told.exit_code == 0, told.output
+    lines = told.output.splitlines()
+    assert "1.  ((a, c), b)  10000 results after" in told.output
+    assert any(line.startswith("First ((a, b), c) is ahead") for line in lines)
+    assert "Results over time" in page.read_text()
+    data = json.loads(call("plan", "examples/rates.yaml", "--json").output)
+    assert [plan["tree"] for plan in data["plans"]] == ["((a, c), b)", "((a, b), c)"]
+    assert 1_500 < data["stages"][1]["results"] < 2_500
+
+
+def test_plan_tells_which_field_is_wrong(tmp_path):
+    path = tmp_path / "spec.yaml"
+    path.write_text(
+        "streams: {a: {rate: -1}, b: {rate: 1}}\npredicates: []\nobjective: steady_rate"
+    )
+    told = call("plan", str(path))
+    assert told.exit_code == 1
+    assert "spec.yaml: streams.a: rate of a is a number above 0, got -1" in told.output
+    assert "Traceback" not in told.output

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from math import inf
+from typing import Any
 
 import numpy as np
 
@@ -114,7 +115,7 @@ def five_way_plans(size: Size) -> Figure:
     plans = five_way()
     tasks = [(name, seed) for name in plans for seed in range(FIVE_SEEDS)]
     runs = dict(zip(tasks, spread(_simulated, tasks, size), strict=True))
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     for results in (1_000, 20_000, 100_000):
         for name, tree in plans.items():
             times = [runs[name, seed].time_to(results) for seed in range(FIVE_SEEDS)]
@@ -138,14 +139,31 @@ def five_way_plans(size: Size) -> Figure:
         "five_way",
         "seconds until so many results; Left Deep, Fast Leaves, Evenly Spread",
         "the last after 1,300, 970 and 880 seconds; by cardinalities Fast Leaves is the cheapest",
-        "first to last: Evenly Spread, Fast Leaves, Left Deep up to 100,000 results by all three; "
-        f"the last after {ends['Left Deep']:,.0f}, {ends['Fast Leaves']:,.0f} and "
+        f"{_ranks(rows)}; the last after {ends['Left Deep']:,.0f}, {ends['Fast Leaves']:,.0f} and "
         f"{ends['Evenly Spread']:,.0f} s by flow; by cardinalities {cheapest}",
         ("results", "plan", "flow", "Equation 2", "simulated", "megabytes read"),
         rows,
         _curves(plans, 120.0),
         ("seconds", "results"),
     )
+
+
+def _ranks(rows: list[tuple[Any, ...]]) -> str:
+    """Which plan is ahead of which, by each model."""
+    counts = [row[0] for row in rows if isinstance(row[0], int)]
+    by_model = {}
+    for place, model in ((2, "flow"), (3, "Equation 2"), (4, "simulation")):
+        told = []
+        for count in dict.fromkeys(counts):
+            ranked = sorted((row for row in rows if row[0] == count), key=lambda row: row[place])
+            told.append(", ".join(row[1] for row in ranked))
+        by_model[model] = tuple(told)
+    orders = {order for told in by_model.values() for order in told}
+    if len(orders) == 1:
+        return (
+            f"first to last: {orders.pop()}, for {min(counts):,} to {max(counts):,} results by all"
+        )
+    return "the models rank differently: " + "; ".join(f"{m}: {t}" for m, t in by_model.items())
 
 
 def _searched(seed: int) -> dict[str, float]:

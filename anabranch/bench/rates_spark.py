@@ -83,7 +83,8 @@ def shapes(spark: SparkSession, size: Size, repeat: int) -> Figure:
 
 def _worst(rates: dict[str, float]) -> str:
     """The tree with most rows between its joins."""
-    links = [Link(*text.split(" = "), 1 / keys) for text, keys in PREDICATES.items()]
+    pairs = {tuple(text.split(" = ")): keys for text, keys in PREDICATES.items()}
+    links = [Link(left, right, 1 / keys) for (left, right), keys in pairs.items()]
     sources = [Source(name, rate, window=WINDOW) for name, rate in rates.items()]
     trees = all_trees(StreamJoin(sources, links))
     return str(max(trees, key=lambda tree: rows_between(tree, 60.0)))

@@ -7,10 +7,10 @@ refined only where neighbours differ.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import groupby, pairwise, product
-from math import prod
+from math import floor, log, prod
 from typing import Any
 
 import numpy as np
@@ -33,30 +33,45 @@ MOST_CELLS = 1_000_000
 
 @dataclass(frozen=True)
 class Axis:
-    """A dimension: a statistic, its range, and the number of parts."""
+    """A dimension: a statistic, its range, and the number of parts.
+
+    With `log` each part is the same factor further, as for rates with bursts.
+
+    >>> [round(float(value)) for value in Axis("rate", 10, 1000, 2, log=True).centre(np.arange(2))]
+    [32, 316]
+    """
 
     name: str
     low: float
     high: float
     parts: int = 10
+    log: bool = False
 
     def __post_init__(self) -> None:
         if not self.high > self.low:
             raise InputError(f"{self.name}: a range from {self.low} to {self.high} is empty")
+        if self.log and not self.low > 0:
+            raise InputError(f"{self.name}: factors need a range above 0, got {self.low}")
         whole = isinstance(self.parts, int) and not isinstance(self.parts, bool)
         if not whole or self.parts < 1:
             raise InputError(f"partitions is a whole number of at least 1, got {self.parts!r}")
 
+    def _on_scale(self, value: float) -> float:
+        return log(max(value, 1e-300)) if self.log else value
+
     @property
     def step(self) -> float:
-        return (self.high - self.low) / self.parts
+        """The width of a part, on the scale of the axis."""
+        return (self._on_scale(self.high) - self._on_scale(self.low)) / self.parts
 
     def centre(self, place: Floats | Codes) -> Floats:
-        return np.asarray(self.low + (np.asarray(place) + 0.5) * self.step)
+        scaled = self._on_scale(self.low) + (np.asarray(place) + 0.5) * self.step
+        return np.asarray(np.exp(scaled) if self.log else scaled)
 
-    def place(self, value: float) -> int:
-        """The part that a value is in; what is beyond the range is in the nearest."""
-        return min(max(int((value - self.low) // self.step), 0), self.parts - 1)
+    def place(self, value: float, away: float = 0.0) -> int:
+        """The part that a value is in, so many parts away; beyond the range it is the nearest."""
+        parts = (self._on_scale(value) - self._on_scale(self.low)) / self.step + away
+        return min(max(floor(parts), 0), self.parts - 1)
 
 
 @dataclass(frozen=True)
@@ -102,17 +117,18 @@ class Chart:
 
     def near(self, point: Mapping[str, float], share: float) -> set[int]:
         """Plans at most a share of a region away, in either direction of an axis."""
-        found = {self.plan_at(point)}
-        for axis in self.axes:
-            for sign in (-share, share):
-                moved = {**point, axis.name: point[axis.name] + sign * axis.step}
-                found.add(self.plan_at(moved))
+        here = self.cell(point)
+        found = {int(self.cells[here])}
+        for i, axis in enumerate(self.axes):
+            for away in (-share, share):
+                there = axis.place(point[axis.name], away)
+                found.add(int(self.cells[(*here[:i], there, *here[i + 1 :])]))
         return found
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data, ready for JSON."""
         return {
-            "axes": [[axis.name, axis.low, axis.high, axis.parts] for axis in self.axes],
+            "axes": [asdict(axis) for axis in self.axes],
             "plans": list(self.plans),
             "runs": [list(run) for run in self.runs],
             "evaluated": self.evaluated,
@@ -121,7 +137,7 @@ class Chart:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Chart":
         return cls(
-            tuple(Axis(str(n), float(a), float(b), int(k)) for n, a, b, k in data["axes"]),
+            tuple(Axis(**axis) for axis in data["axes"]),
             tuple(map(str, data["plans"])),
             tuple((int(count), int(plan)) for count, plan in data["runs"]),
             int(data["evaluated"]),

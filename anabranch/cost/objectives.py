@@ -195,9 +195,11 @@ def _check_above(name: str, value: object) -> None:
 
 
 def _check_windows(node: Node) -> None:
-    if isinf(node.window):
-        names = ", ".join(node.names)
+    if isinstance(node, JoinTree):
+        _check_windows(node.left)
+        _check_windows(node.right)
+    elif isinf(node.window):
         raise InputError(
-            f"{names}: a steady rate needs a window for each stream; without windows the rate "
+            f"{node.name}: a steady rate needs a window for each stream; without windows the rate "
             "grows with time: use most_results(by=...) or soonest(results=...)"
         )

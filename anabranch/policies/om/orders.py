@@ -86,7 +86,10 @@ def order_chart(
 ) -> Chart:
     """The sel-lambda chart: an axis for the selectivities that vary, one for the arrival rate."""
     parts = parts_for(partitions, len(varied) + 1)
-    axes = [*(Axis(name, 0.0, 1.0, parts) for name in varied), Axis(STREAM, *rates, parts)]
+    axes = [
+        *(Axis(name, 0.0, 1.0, parts) for name in varied),
+        Axis(STREAM, *rates, parts, log=True),
+    ]
     plans = [as_plan(query, order, speeds) for order in orders]
 
     def cost_at(point: Mapping[str, Floats]) -> Floats:

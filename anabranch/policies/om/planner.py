@@ -20,6 +20,8 @@ MOST_VARIED = 6
 # How far a chart goes beyond the lowest and the highest rate seen, as a factor; a rate beyond that
 # makes another chart.
 HEADROOM = 2.0
+# The highest rate that a chart is for, as a multiple of the lowest.
+WIDEST = 1e4
 # Rounds whose figures are kept, the newest.
 MOST_ROUNDS = 1_000
 # Speeds that differ by this factor from those of the chart make another one.
@@ -132,7 +134,7 @@ class OmPlanner:
             self._orders,
             speeds,
             self.utility,
-            (self._lowest / HEADROOM, HEADROOM * max(self._highest, 1e-6)),
+            self._range(),
             self.partitions,
             self.window,
             varied,
@@ -143,12 +145,17 @@ class OmPlanner:
         self.walk = Walk(self.chart, self.hysteresis, moves=moves, switches=switches, path=path)
         self.walk.plan = self._orders.index(self.order) if self.order in self._orders else None
 
+    def _range(self) -> tuple[float, float]:
+        """Of rates; a round without rows is no reason for a chart that goes down to nothing."""
+        highest = max(self._highest, 1e-6)
+        return max(self._lowest, highest / WIDEST) / HEADROOM, HEADROOM * highest
+
     def _fits(self, speeds: Sequence[float]) -> bool:
         assert self.chart is not None
         pairs = zip(speeds, self._speeds, strict=True)
         alike = all(1 / FASTER <= new / old <= FASTER for new, old in pairs)
-        rates = self.chart.axes[-1]
-        return alike and rates.low <= self._lowest and self._highest <= rates.high
+        rates, (low, high) = self.chart.axes[-1], self._range()
+        return alike and rates.low <= HEADROOM * low and high <= HEADROOM * rates.high
 
     def to_dict(self) -> dict[str, Any]:
         """What it has seen, as plain data."""

@@ -146,7 +146,7 @@ class SharedRunner:
         finally:
             whole.unpersist()
         self.postman.wait()
-        self.served.update(self.shared.union.own)
+        self.served.update(list(self.shared.union.own))
         return self._done(number, before, arrived.rows or 0, time.monotonic() - begin)
 
     def _done(self, number: int, before: SharedTally, rows: int, seconds: float) -> Round:
