@@ -213,7 +213,7 @@ def joins(figures: tuple[str, ...], rows: int, repeat: int, output: Path) -> Non
 @_figures("om")
 @click.option(
     "--rows",
-    default=60_000,
+    default=20_000,
     show_default=True,
     type=click.IntRange(min=1000),
     help="of a round in a burst, on Spark",

@@ -22,14 +22,16 @@ from anabranch.data.shifting import stream_of
 from anabranch.model import AnabranchError
 from anabranch.policies import Fixed, Policy
 
-# A round stands for a second of the stream: rows of a calm one and of one in a burst.
-CALM, BURST = 0.05, 1.0
+# A round stands for a second of the stream: of the rows of one in a burst, those of a calm one.
+CALM = 0.1
 # Calm rounds, then a burst, again and again.
-PATTERN = (24, 6)
+PATTERN = (16, 4)
 CYCLES = 2
-# What passes, and microseconds: one predicate is slow and selective, the other fast.
-SLOW, FAST = (0.1, 100.0), (0.5, 5.0)
+# Microseconds, and what passes in calm and in bursts: these are floods of rows that a fast look
+# tells, as junk is; in calm only the slow predicate is selective.
+SLOW, FAST = (100.0, 0.1, 0.5), (5.0, 0.9, 0.1)
 RATE_WEIGHT, MEMORY_WEIGHT = 0.4, 0.6
+PASSES = 1_000
 NOW = "available now"
 SCHEMA = "id long, slow int, fast int"
 
@@ -37,19 +39,22 @@ SCHEMA = "id long, slow int, fast int"
 def bursts(rows: int) -> list[int]:
     """Rows of every round."""
     calm, busy = PATTERN
-    return CYCLES * [*([max(int(rows * CALM), 1)] * calm), *([int(rows * BURST)] * busy)]
+    return CYCLES * [*([max(int(rows * CALM), 1)] * calm), *([rows] * busy)]
 
 
 def write_bursts(spark: SparkSession, folder: Path, rows: Sequence[int]) -> None:
-    """A file for each round."""
+    """A file for each round; a column is below 1,000 by chance, where its predicate passes."""
     begin = 0
     for second, count in enumerate(rows):
-        part = spark.range(begin, begin + count).select(
-            "id",
-            F.pmod(F.xxhash64("id", F.lit("slow")), F.lit(1000)).cast("int").alias("slow"),
-            F.pmod(F.xxhash64("id", F.lit("fast")), F.lit(1000)).cast("int").alias("fast"),
-        )
+        place = 2 if count == max(rows) else 1
+        columns = [
+            F.floor(F.pmod(F.xxhash64("id", F.lit(name)), F.lit(10_000)) / (10 * kind[place]))
+            .cast("int")
+            .alias(name)
+            for name, kind in (("slow", SLOW), ("fast", FAST))
+        ]
         before = set(folder.glob("*.parquet"))
+        part = spark.range(begin, begin + count).select("id", *columns)
         part.coalesce(1).write.mode("append").parquet(str(folder))
         for path in set(folder.glob("*.parquet")) - before:
             os.utime(path, (1_700_000_000 + second, 1_700_000_000 + second))
@@ -57,16 +62,15 @@ def write_bursts(spark: SparkSession, folder: Path, rows: Sequence[int]) -> None
 
 
 def _query(df: DataFrame, steps: float) -> ab.Query:
-    slow_steps, fast_steps = (max(1, round(steps * cost)) for _, cost in (SLOW, FAST))
-    slow_most, fast_most = (round(1000 * share) for share, _ in (SLOW, FAST))
+    slow_steps, fast_steps = (max(1, round(steps * kind[0])) for kind in (SLOW, FAST))
 
     def slow(value: int) -> bool:
         burn(slow_steps)
-        return value < slow_most
+        return value < PASSES
 
     def fast(value: int) -> bool:
         burn(fast_steps)
-        return value < fast_most
+        return value < PASSES
 
     return ab.query(df).where(slow, "slow").where(fast, "fast")
 
