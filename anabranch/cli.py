@@ -87,7 +87,7 @@ def plan_join(spec: Path, most: int, as_json: bool, output: Path | None) -> None
     """Rank plans for a join of streams with known rates, and tell where they cross.
 
     SPEC is a YAML file: streams with their rates, predicates between them, what handling a row
-    takes, and an objective; `docs/rates.md` has one.
+    takes, and an objective; the guide and `examples/rates.yaml` have one.
     """
     from anabranch.cost.ranking import ranked
     from anabranch.cost.spec import load_spec

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 import anabranch as ab
 from anabranch.bench.burn import burn, steps_for
 from anabranch.bench.figure import Figure
+from anabranch.bench.om_histogram import histogram
 from anabranch.bench.om_replay import fidelity, join, join_partitions, partitions, trace
 from anabranch.bench.runner import Bench
 from anabranch.bench.size import Size
@@ -171,6 +172,7 @@ OM_BENCH = Bench(
         "join": join,
         "join_partitions": join_partitions,
         "trace": trace,
+        "histogram": histogram,
     },
     {"utility": utility},
 )

@@ -272,3 +272,29 @@ def test_killed_every_row_has_the_fate_of_plain_spark(spark, tmp_path):
     history = victim.history()
     assert [row["round"] for row in history] == list(range(files))
     assert sum(row["rows"] for row in history) == 4_000
+
+
+def test_rounds_under_om_have_a_chart_and_go_on_with_it(spark, folder, tmp_path):
+    query, sink = python_query(stream_of(spark, folder)), Sink(fails_at=5)
+    policy = ab.OM(window=1.0, history=2, partitions=20)
+    with pytest.raises(RuntimeError, match="no room"):
+        finished(query, sink, tmp_path / "cp", policy=policy)
+    sink.fails_at = None
+    handle = finished(query, sink, tmp_path / "cp", policy=policy)
+    assert sink.ids() == expected(spark, folder)
+    told = handle.chart()
+    assert told.decisions == FILES
+    assert told.switches >= 1  # a drops most in the first half, b in the second
+    assert [done.round for done in told.rounds][-3:] == [5, 6, 7]
+    assert all(done.arrival_rate == ROWS for done in told.rounds)
+    last = told.rounds[-1]
+    assert last.plan == "b, a"
+    assert last.memory > 0
+    assert last.expected_memory > 0
+    assert "b x a x arrival rate" in str(told)
+    page = told.to_html(tmp_path / "om.html").read_text()
+    assert "The chart" in page
+    history = handle.history().collect()
+    assert all(row["rate"] > 0 and row["memory"] > 0 for row in history)
+    with pytest.raises(ab.AnabranchError, match="no chart"):
+        finished(query, Sink(), tmp_path / "other").chart()

@@ -41,7 +41,14 @@ def test_histograms_estimate_the_share_of_pairs():
         told = JoinHistogram(buckets=256)
         told.update(left, right)
         pairs = np.bincount(left, minlength=keys) @ np.bincount(right, minlength=keys)
-        assert told.get() == pytest.approx(pairs / 4_000**2, rel=0.5)
+        assert told.get() == pytest.approx(pairs / 4_000**2, rel=0.3)
+
+
+def test_keys_that_were_not_seen_are_allowed_for():
+    random = np.random.default_rng(0)
+    told = JoinHistogram(buckets=256)
+    told.update(random.integers(0, 5_000, 800), random.integers(0, 5_000, 800))
+    assert told.get() == pytest.approx(1 / 5_000, rel=0.3)
 
 
 def test_histograms_merge():
@@ -57,9 +64,11 @@ def test_histograms_merge():
 
 
 def test_a_selectivity_is_estimated_again_past_the_threshold_only():
-    told, keys = JoinSelectivity(threshold=0.2), np.arange(100)
-    again = [told.update(keys, keys, observed) for observed in (0.01, 0.0105, 0.0119, 0.02)]
-    assert again == [True, False, False, True]
+    told, keys = JoinSelectivity(threshold=0.2), np.repeat(np.arange(100), 3)
+    assert told.update(keys, keys, 0.01)
+    first = told.get()
+    again = [told.update(keys, keys, first * factor) for factor in (1.0, 1.19, 0.81, 1.21, 0.79)]
+    assert again == [False, False, False, True, True]
 
 
 @pytest.mark.parametrize(
