@@ -108,7 +108,7 @@ class _Contest:
     def plain(self, checkpoint: str) -> dict[str, Result]:
         results = dict[str, Result]()
         for name, asked in self._members.items():
-            udfs = [F.udf(self._judges[i], "boolean")("code") for i in asked]
+            udfs = [F.udf(self._judges[i], "boolean", useArrow=True)("code") for i in asked]
             kept = self._stream().filter(reduce(Column.__and__, udfs))
 
             def write(df: DataFrame, _: int, name: str = name) -> None:

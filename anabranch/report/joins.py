@@ -67,8 +67,10 @@ class JoinTally:
         cells, told = dict(self.cells), self.told.copy()
         return JoinTally(self.query, self.sums.copy(), cells, logs, moments, told)
 
-    def report(self, scope: str, policy: str) -> "JoinReport":
-        """All of it."""
+    def report(
+        self, scope: str, policy: str, expected: Mapping[str, float] | None = None
+    ) -> "JoinReport":
+        """All of it; `expected` are the rows that a stream's window was thought to hold."""
 
         def held(figure: str) -> int:
             return sum(cell.get(figure, 0) for cell in self.cells.values())
@@ -79,6 +81,7 @@ class JoinTally:
                 self.sums[f"late {name}"],
                 held(f"held {name}"),
                 self.sums[f"evicted {name}"],
+                (expected or {}).get(name),
             )
             for name in self.query.names
         }
@@ -105,13 +108,15 @@ class JoinTally:
 class StreamFigures:
     """Rows of a stream: that came to a cell, that were late, that are held, that were evicted.
 
-    A row that goes to several cells counts in each.
+    A row that goes to several cells counts in each. `expected` is what its rate and its window let
+    expect to be held, where the rate is known.
     """
 
     rows: int
     late: int
     held: int
     evicted: int
+    expected: float | None = None
 
 
 @dataclass(frozen=True)

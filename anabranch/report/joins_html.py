@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import plotly.graph_objects as go
 
 from anabranch.report.html import write_page
-from anabranch.report.joins_text import headline
+from anabranch.report.joins_text import headline, stream_cells, stream_titles
 from anabranch.report.style import COLOURS, plain_layout
 
 if TYPE_CHECKING:
@@ -27,12 +27,13 @@ def write_html(report: "JoinReport", path: Path) -> Path:
 
 
 def _table(report: "JoinReport") -> str:
-    titles = ("stream", "rows", "late", "held", "evicted")
+    titles = ("stream", *stream_titles(report))
     head = "".join(f"<th>{title}</th>" for title in titles)
     rows = "".join(
-        f"<tr><td>{html.escape(name)}</td><td>{told.rows:,}</td><td>{told.late:,}</td>"
-        f"<td>{told.held:,}</td><td>{told.evicted:,}</td></tr>"
-        for name, told in report.streams.items()
+        f"<tr>{''.join(f'<td>{cell}</td>' for cell in (html.escape(name), *cells))}</tr>"
+        for name, cells in (
+            (name, stream_cells(report, told)) for name, told in report.streams.items()
+        )
     )
     return f"<table><tr>{head}</tr>{rows}</table>"
 

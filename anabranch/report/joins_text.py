@@ -1,6 +1,7 @@
 """The report of a join as a table in a terminal."""
 
 import io
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from rich.console import Console, Group
@@ -8,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from anabranch.report.joins import JoinReport
+    from anabranch.report.joins import JoinReport, StreamFigures
 
 
 def render(report: "JoinReport") -> Group:
@@ -35,13 +36,26 @@ def headline(report: "JoinReport") -> str:
 
 def _streams(report: "JoinReport") -> Table:
     table = Table("stream", box=None, pad_edge=False)
-    for title in ("rows", "late", "held", "evicted"):
+    for title in stream_titles(report):
         table.add_column(title, justify="right")
     for name, told in report.streams.items():
-        table.add_row(
-            Text(name), f"{told.rows:,}", f"{told.late:,}", f"{told.held:,}", f"{told.evicted:,}"
-        )
+        table.add_row(Text(name), *stream_cells(report, told))
     return table
+
+
+def stream_titles(report: "JoinReport") -> tuple[str, ...]:
+    """What is told of each stream."""
+    known = any(told.expected is not None for told in report.streams.values())
+    return ("rows", "late", "held", *(["expected"] if known else []), "evicted")
+
+
+def stream_cells(report: "JoinReport", told: "StreamFigures") -> list[str]:
+    """Under these titles."""
+    figures = asdict(told)
+    return [
+        "" if figures[title] is None else f"{figures[title]:,.0f}"
+        for title in stream_titles(report)
+    ]
 
 
 def _probes(report: "JoinReport") -> Table:

@@ -229,6 +229,9 @@ def test_a_restart_at_the_very_watermark_in_another_zone_under_another_policy(ro
         rates = compiled.rates(drain(compiled.df, tmp_path))
         assert rates["b"] == pytest.approx(rates["c"])  # as many rows
         assert rates["a"] > 0
+        held = {name: told.expected for name, told in compiled.report().streams.items()}
+        assert held == {"a": 15, "b": 10, "c": 5}  # five seconds
+        assert ("tree by rates: " in compiled.explain()) == (policy == "rate")
         told = rocksdb.read.parquet(str(tmp_path / "out")).collect()
         return sorted(row.n for row in told)
 

@@ -161,7 +161,8 @@ class Join:
         grid, run = Grid(plan.query, _shares(plan, cells, rates, checkpoint)), fresh_run()
         spread = {name: copies(plan.query, grid.shares, name) for name in plan.query.names}
         df = streamed(plan, chosen, grid, seed, run, attributes)
-        return JoinRun(plan, chosen, df, spread, run)
+        known = rates or (chosen.rates if isinstance(chosen, RateBased) else None)
+        return JoinRun(plan, chosen, df, spread, run, known)
 
     def explain(self) -> str:
         """The streams, keys, windows, and how rows of each stream reach the others."""

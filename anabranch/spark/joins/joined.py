@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from anabranch.model import AnabranchError, Mesh
-from anabranch.policies import Policy
+from anabranch.policies import Policy, RateBased
 from anabranch.report.joins import JoinReport, JoinTally
 from anabranch.spark.collector import Letters, Postman
 from anabranch.spark.joins.run import Plan
@@ -39,10 +39,16 @@ class JoinRun:
     """A compiled join; the DataFrame is lazy, and any sink that appends can take it."""
 
     def __init__(
-        self, plan: Plan, policy: Policy, df: DataFrame, spread: Mapping[str, int], run: str = ""
+        self,
+        plan: Plan,
+        policy: Policy,
+        df: DataFrame,
+        spread: Mapping[str, int],
+        run: str = "",
+        rates: Mapping[str, float] | None = None,
     ) -> None:
         self._plan, self.policy, self.df = plan, policy, df
-        self._spread = dict(spread)
+        self._spread, self._rates = dict(spread), dict(rates or {})
         self._collector = JoinCollector(plan)
         self._postman = Postman.of(df.sparkSession)
         if run:
@@ -54,7 +60,15 @@ class JoinRun:
         done = self._collector.deliveries
         scope = f"{done} micro-batch{'' if done == 1 else 'es'}"
         scope += "" if complete else ", Spark has more to tell"
-        return self._collector.tally().report(scope, self.policy.name)
+        return self._collector.tally().report(scope, self.policy.name, self._expected())
+
+    def _expected(self) -> dict[str, float]:
+        """Rows that windows hold, copies included, by the rates that were told."""
+        windows = {stream.name: stream.window / 1e6 for stream in self._plan.query.streams}
+        return {
+            name: rate * windows[name] * self._spread.get(name, 1)
+            for name, rate in self._rates.items()
+        }
 
     def rates(self, query: StreamingQuery) -> dict[str, float]:
         """Stream -> rows per second that came, over the newest micro-batches of a query.
@@ -90,6 +104,9 @@ class JoinRun:
     def explain(self) -> str:
         """The streams, their windows and cells, and how rows of each reach the others."""
         lines = self._plan.outline()
+        if isinstance(self.policy, RateBased) and self.policy.chosen is not None:
+            told = "as told" if self.policy.tree else self.policy.objective.told(self.policy.chosen)
+            lines.append(f"tree by rates: {self.policy.chosen} ({told})")
         if self._spread:
             lines.append(
                 "copies of a row: "
