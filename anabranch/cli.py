@@ -230,7 +230,7 @@ def om(figures: tuple[str, ...], rows: int, repeat: int, output: Path) -> None:
 @_figures("rates")
 @click.option(
     "--rows",
-    default=40_000,
+    default=10_000,
     show_default=True,
     type=click.IntRange(min=1000),
     help="per micro-batch on Spark, over all streams",

@@ -93,7 +93,7 @@ def test_plan_ranks_tells_crossings_and_draws(tmp_path):
     told = call("plan", "examples/rates.yaml", "--output", str(page))
     assert told.exit_code == 0, told.output
     lines = told.output.splitlines()
-    assert "1.  ((a, c), b)  10000 results after" in told.output
+    assert "1.  ((a, c), b)  10,000 results after" in told.output
     assert any(line.startswith("First ((a, b), c) is ahead") for line in lines)
     assert "Results over time" in page.read_text()
     data = json.loads(call("plan", "examples/rates.yaml", "--json").output)
@@ -110,3 +110,17 @@ def test_plan_tells_which_field_is_wrong(tmp_path):
     assert told.exit_code == 1
     assert "spec.yaml: streams.a: rate of a is a number above 0, got -1" in told.output
     assert "Traceback" not in told.output
+
+
+@pytest.mark.parametrize(
+    ("bench", "figures"),
+    [("rates", ("fig1", "three_way")), ("om", ("trace", "histogram"))],
+)
+def test_benches_that_count_write_data_pictures_and_a_page(tmp_path, bench, figures):
+    output = tmp_path / "out"
+    told = call("bench", bench, *figures, "--output", str(output))
+    assert told.exit_code == 0, told.output
+    data = json.loads((output / "figures.json").read_text())
+    assert tuple(figure["name"] for figure in data) == figures
+    assert (output / "index.html").exists()
+    assert list(output.glob("*.png"))

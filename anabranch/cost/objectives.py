@@ -79,7 +79,7 @@ class LocalTime(Objective):
         return _local_time(tree, self.results)
 
     def told(self, tree: JoinTree) -> str:
-        return f"{self.results:g} results after {self.loss(tree):.4g} seconds, by n / r"
+        return f"{self.results:,.0f} results after {self.loss(tree):.4g} seconds, by n / r"
 
     def search(self, join: StreamJoin, shape: Shape = "bushy") -> JoinTree:
         horizon = _local_time(LocalRate(60.0).search(join, shape), self.results)
@@ -143,7 +143,7 @@ class Soonest(Objective):
         return Flow(tree).time_to(self.results)
 
     def told(self, tree: JoinTree) -> str:
-        return f"{self.results:g} results after {self.loss(tree):.4g} seconds"
+        return f"{self.results:,.0f} results after {self.loss(tree):.4g} seconds"
 
     def search(self, join: StreamJoin, shape: Shape = "bushy") -> JoinTree:
         best, by = None, inf
@@ -153,7 +153,7 @@ class Soonest(Objective):
             found = min(leaders(join, shape, by), key=lambda tree: (self.loss(tree), str(tree)))
             best, guess = found, self.loss(found) * (1 - 1e-3)
         if best is None:
-            raise InputError(f"there will never be {self.results:g} results")
+            raise InputError(f"there will never be {self.results:,.0f} results")
         return best
 
 

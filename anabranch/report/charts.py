@@ -154,7 +154,9 @@ class OmReport:
             marker={"size": 4},
             name="estimates",
         )
-        plain_layout(figure, across, 480).update_layout(yaxis_title=up)
+        plain_layout(
+            figure, f"selectivity of {across}" if across != up else across, 480
+        ).update_layout(yaxis_title=up)
         figure.update_xaxes(type="log" if xs.log else "linear")
         return figure.update_yaxes(type="log" if ys.log else "linear")
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from anabranch.bench import demo, filters, joins_spark
+from anabranch.bench import demo, filters, joins_spark, om, queries
 from anabranch.bench.content import CONTENT
 from anabranch.bench.mesh import MESH
 from anabranch.bench.size import Size
@@ -47,6 +47,22 @@ def test_joins(provider, monkeypatch):
     assert sorted(contestants(figure)) == ["chained joins", "one operator"]
     assert all(row[-1] > 0 for row in figure.rows)
     assert "as fast per micro-batch" in figure.ours
+
+
+def test_om(spark, monkeypatch):
+    monkeypatch.setattr(om, "PATTERN", (3, 1))
+    monkeypatch.setattr(om, "CYCLES", 1)
+    figure = om.utility(spark, Size(1_000), 1)
+    assert contestants(figure) == ["om", "slow first", "fast first"]
+    assert "decisions" in figure.ours
+
+
+def test_queries(spark, monkeypatch):
+    monkeypatch.setattr(queries, "QUERIES", 2)
+    monkeypatch.setattr(queries, "FILES", 1)
+    figure = queries.sharing(spark, Size(2_000), 1)
+    assert sorted(contestants(figure)) == sorted([queries.SHARED, queries.ALONE, queries.PLAIN])
+    assert "of the evaluations saved" in figure.ours
 
 
 @pytest.fixture
