@@ -105,6 +105,7 @@ class Followed:
     moves: int
     switches: int
     evaluated: int
+    decisions: int
     rate: float  # share of hits of the plan that has the highest rate on average
     random: float  # and of a plan drawn anew for every round
 
@@ -138,6 +139,7 @@ def follow(
         walk.moves,
         walk.switches,
         chart.evaluated,
+        len(walk.path),
         float((best == static).mean()),
         float((best == drawn).mean()),
     )
@@ -296,13 +298,13 @@ def trace(size: Size) -> Figure:
         by_time = [float(part.mean()) for part in np.array_split(run.hits, 6)]
         lines[f"hysteresis {hysteresis}"] = ([100.0 * (i + 1) for i in range(6)], by_time)
         rows.append(
-            (hysteresis, run.fidelity, run.moves, run.switches, ROUNDS, round(RATE * ROUNDS))
+            (hysteresis, run.fidelity, run.moves, run.switches, run.decisions, round(RATE * ROUNDS))
         )
     return Figure(
         "trace",
         f"{ROUNDS} rounds of a second, k = 40, variation 0.26",
         "80 % on average, 84 moves, 23 switches; 600 decisions, an eddy 300,000",
-        f"{rows[0][1]:.1%}, {rows[0][2]} moves, {rows[0][3]} switches, {ROUNDS} decisions",
+        f"{rows[0][1]:.1%}, {rows[0][2]} moves, {rows[0][3]} switches, {rows[0][4]} decisions",
         ("hysteresis", "fidelity", "moves", "switches", "decisions", "decisions per row"),
         rows,
         lines,

@@ -125,6 +125,18 @@ class Chart:
                 found.add(int(self.cells[(*here[:i], there, *here[i + 1 :])]))
         return found
 
+    def cut(self, across: str, up: str, at: Mapping[str, float]) -> "Chart":
+        """The two axes of these names, all others at a point."""
+        shown = {axis.name: axis for axis in self.axes if axis.name in (across, up)}
+        places = tuple(
+            slice(None) if axis.name in shown else axis.place(at[axis.name]) for axis in self.axes
+        )
+        cells = self.cells[places]
+        if list(shown) != [across, up]:
+            cells = cells.T
+        runs = tuple((len(list(same)), plan) for plan, same in groupby(cells.reshape(-1).tolist()))
+        return Chart((shown[across], shown[up]), self.plans, runs, self.evaluated)
+
     def to_dict(self) -> dict[str, Any]:
         """As plain data, ready for JSON."""
         return {

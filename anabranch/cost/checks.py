@@ -1,5 +1,6 @@
 """What numbers of a cost model must be."""
 
+from math import inf
 from typing import TypeGuard
 
 from anabranch.model import InputError
@@ -17,6 +18,6 @@ def check_selectivity(what: str, value: object) -> None:
 
 
 def check_not_negative(what: str, value: object) -> None:
-    """Refuse what is below 0, or no number."""
-    if not is_number(value) or not value >= 0:
+    """Refuse what is below 0, without end, or no number."""
+    if not is_number(value) or not 0 <= value < inf:
         raise InputError(f"{what} is a number of at least 0, got {value!r}")

@@ -119,7 +119,9 @@ class Flow:
 
     @cached_property
     def end(self) -> float:
-        """When the last result comes; infinite for endless streams."""
+        """When the last result comes; infinite for endless streams, 0 if there is none."""
+        if not self.tree.total:
+            return 0.0
         return self.time_to(self.tree.total) if not isinf(self.tree.total) else inf
 
 

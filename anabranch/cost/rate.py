@@ -209,6 +209,8 @@ class JoinTree:
     @cached_property
     def total(self) -> float:
         """All results that there will be, if streams are finite and windows are not."""
+        if not self.selectivity:
+            return 0.0
         return self.selectivity * self.left.total * self.right.total
 
     def mean_rate(self, at: float) -> float:

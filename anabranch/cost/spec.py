@@ -140,6 +140,8 @@ def _objective(data: Any) -> Objective:
         raise InputError(f"one of {', '.join(names)}, got {', '.join(given) or 'none'}")
     (name, arguments), *_ = given.items()
     if name == "steady_rate":
+        if arguments:
+            raise InputError(f"steady_rate: takes nothing, got {arguments!r}")
         return steady_rate()
     make, key = OBJECTIVES[name]
     told = _at(name, lambda: _mapping(arguments, [key], required=[key]))

@@ -134,11 +134,9 @@ class StreamJoin:
 
 
 def _apart(links: Sequence[Link]) -> list[Link]:
-    """Of links on one key the most selective one."""
-    first = {
-        link.key or str(link): link for link in sorted(links, key=lambda one: -one.selectivity)
-    }
-    return list(first.values())
+    """Of links on one key the most selective one; those without a key all count."""
+    by_key = {link.key: link for link in sorted(links, key=lambda one: -one.selectivity)}
+    return [link for link in links if not link.key or by_key[link.key] is link]
 
 
 def left_deep(join: StreamJoin, order: Sequence[str]) -> JoinTree:

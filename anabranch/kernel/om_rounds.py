@@ -44,13 +44,15 @@ class OmBrain(RoundBrain):
         assert isinstance(self.policy, OM)
         self.planner = self.policy.planner(self.query)
         self.planner.order = self.mesh.routes[0].indexes
-        self._came, self._lasted = 0, 1.0
+        self._came, self._lasted, self._workers = 0, 1.0, 1
         self._shares: dict[str, float] = {}
         self._new = False
 
-    def arrived(self, rows: int, seconds: float) -> None:
+    def arrived(self, rows: int, seconds: float, workers: int = 1) -> None:
         assert isinstance(self.policy, OM)
         self._came, self._lasted = rows, self.policy.window or seconds
+        self.planner.window = self._lasted
+        self._workers = max(workers, 1)
         self._new = True
 
     @property
@@ -70,7 +72,7 @@ class OmBrain(RoundBrain):
 
     def thought(self) -> Callable[[], Mesh]:
         self._new = False
-        costs = costs_of(self.window)
+        costs = costs_of(self.window) / self._workers  # they work side by side
         return partial(
             self._looked_up, self._came, self._lasted, dict(self._shares), costs.tolist()
         )

@@ -108,8 +108,8 @@ class RoundBrain:
             return Decision(self.mesh, drift=drift)
         return replace(self.adopt(self.thought()()), drift=drift)
 
-    def arrived(self, rows: int, seconds: float) -> None:
-        """Rows that came in a round, in so many seconds since the one before."""
+    def arrived(self, rows: int, seconds: float, workers: int = 1) -> None:
+        """Rows that came in a round, in so many seconds since the one before; who judged them."""
 
     def measured(self, number: int, rows_out: int, seconds: float, between: int) -> None:
         """What a round came to, with so many rows between operators."""

@@ -136,11 +136,16 @@ class SharedFabric:
         sampled = self.random.random(rows) < rate if 0 < rate < 1 else np.full(rows, rate >= 1)
         sampled &= wanted != 0
         dropped = np.zeros((rows, len(self.shared.query)), bool) if sampled.any() else None
+        begun = wanted.copy()
         for operator in self.learner.order:
-            self._visit(operator, columns, wanted, sampled, dropped)
+            # A row that nobody who asks for it wanted may be one that a guard in Spark has dropped.
+            known = sampled & ((begun & self.shared.bits[operator]) != 0)
+            self._visit(operator, columns, wanted, known, dropped)
         self._count(rows, wanted)
         if dropped is not None:
-            self.learner.observe(dropped[sampled], self.clock(), rows)
+            places = np.arange(len(self.shared.members))
+            alive = (begun[sampled, None] >> places) & 1 == 1
+            self.learner.observe(dropped[sampled], alive, self.clock(), rows)
         self.tally.switches += self.learner.switches - before
 
     def _visit(

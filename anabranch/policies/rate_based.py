@@ -17,6 +17,7 @@ results is replaced where another one crosses it.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
+from math import prod
 from typing import ClassVar, Literal, Self
 
 from anabranch.cost.checks import check_selectivity
@@ -118,14 +119,18 @@ class RateBased(Steady):
         return StreamJoin(sources, self._links(join), self.handling)
 
     def _links(self, join: JoinQuery) -> list[Link]:
-        told = {what: _by_pair(what, getattr(self, what), join) for what in TOLD}
+        """One for each pair of streams that share a key; what is told is of all their predicates.
+
+        Pairs of a key that nothing is told of are like those that something is told of: what is
+        joined first must not change what there is in the end.
+        """
+        shares, costs = (_by_pair(what, getattr(self, what), join) for what in TOLD)
         links = []
-        for number, key in enumerate(join.keys):
-            streams = list(dict.fromkeys(stream for stream, _ in key))
-            for pair in combinations(streams, 2):
-                selectivity = told["selectivities"].get(frozenset(pair), SELECTIVITY)
-                cost = told["costs"].get(frozenset(pair), 0.0)
-                links.append(Link(*pair, selectivity, cost, key=str(number)))
+        for pair, keys in _linked(join).items():
+            usual = [_usual(key, shares, join) for key in keys]
+            share = shares.get(frozenset(pair), prod(usual))
+            cost = costs.get(frozenset(pair), 0.0)
+            links.append(Link(*pair, share, cost, key=" ".join(map(str, keys))))
         return links
 
     def _stages(self, spec: StreamJoin, tree: JoinTree) -> tuple[tuple[float, JoinTree], ...]:
@@ -186,22 +191,38 @@ class RateBased(Steady):
 
 
 TOLD = ("selectivities", "costs")
+Pair = tuple[str, str]
+
+
+def _linked(join: JoinQuery) -> dict[Pair, list[int]]:
+    """Pairs of streams -> the keys that both have."""
+    found: dict[Pair, list[int]] = {}
+    for number, key in enumerate(join.keys):
+        for left, right in combinations(dict.fromkeys(stream for stream, _ in key), 2):
+            found.setdefault((left, right), []).append(number)
+    return found
+
+
+def _usual(key: int, shares: Mapping[frozenset[str], float], join: JoinQuery) -> float:
+    """The share of pairs that are equal in a key, by what is told of other pairs with it alone."""
+    alone = [pair for pair, keys in _linked(join).items() if keys == [key]]
+    told = [shares[frozenset(pair)] for pair in alone if frozenset(pair) in shares]
+    return prod(told) ** (1 / len(told)) if told else SELECTIVITY
 
 
 def _by_pair(
     what: str, told: Mapping[str, float] | None, join: JoinQuery
 ) -> dict[frozenset[str], float]:
     """What is told of predicates, by the streams that they link."""
-    linked = {
-        frozenset(pair): " = ".join(pair)
-        for key in join.keys
-        for pair in combinations(dict.fromkeys(stream for stream, _ in key), 2)
-    }
+    linked = {frozenset(pair): " = ".join(pair) for pair in _linked(join)}
     found = {}
     for text, value in (told or {}).items():
-        pair = frozenset(part.strip().split(".")[0] for part in text.split("="))
+        pair = frozenset(part.strip() for part in text.split("="))
         if pair not in linked:
-            raise InputError(f'{what}: nothing joins "{text}"; {closest(text, linked.values())}')
+            raise InputError(
+                f'{what}: nothing joins "{text}"; {closest(text, linked.values())} (streams, '
+                "without columns: what is told is of all predicates between them)"
+            )
         if what == "selectivities":
             check_selectivity(f"{what}: {text}", value)
         found[pair] = value

@@ -23,8 +23,10 @@ LEAST_GAIN = 0.02
 COST_MEMORY = 0.95
 
 
-def shared_cost(shared: SharedQuery, dropped: Bits, costs: Floats, order: Order) -> float:
-    """Seconds per row of an order, on rows whose drops are known.
+def shared_cost(
+    shared: SharedQuery, dropped: Bits, costs: Floats, order: Order, wanted: Bits | None = None
+) -> float:
+    """Seconds per row of an order, on rows whose drops are known, and by which queries wanted.
 
     >>> from anabranch.model import Operator, Query
     >>> union = Query((Operator("a"), Operator("b"), Operator("c")))
@@ -34,7 +36,7 @@ def shared_cost(shared: SharedQuery, dropped: Bits, costs: Floats, order: Order)
     >>> [round(shared_cost(shared, drops, np.ones(3), order), 3) for order in orders]
     [1.667, 2.333]
     """
-    alive = np.ones((len(dropped), len(shared.members)), bool)
+    alive = _wanted(shared, dropped, wanted)
     spent = 0.0
     for operator in order:
         asked = shared.asks[:, operator]
@@ -44,9 +46,16 @@ def shared_cost(shared: SharedQuery, dropped: Bits, costs: Floats, order: Order)
     return spent / max(len(dropped), 1)
 
 
-def greedy_shared(shared: SharedQuery, dropped: Bits, costs: Floats) -> Order:
+def _wanted(shared: SharedQuery, dropped: Bits, wanted: Bits | None) -> Bits:
+    """By row and query; all of them if nothing is told."""
+    return np.ones((len(dropped), len(shared.members)), bool) if wanted is None else wanted.copy()
+
+
+def greedy_shared(
+    shared: SharedQuery, dropped: Bits, costs: Floats, wanted: Bits | None = None
+) -> Order:
     """What saves most per cost first."""
-    alive = np.ones((len(dropped), len(shared.members)), bool)
+    alive = _wanted(shared, dropped, wanted)
     order: list[int] = []
     while len(order) < len(shared.query):
         options = shared.query.eligible(order)
@@ -104,7 +113,9 @@ class SharedOrder:
         written = tuple(map(self.shared.query.names.index, self.shared.query.written()))
         self._begun = bool(self.order)
         self.order = self.order or written
-        self._profile = ProfileWindow(len(self.shared.query), self.window)
+        # Of each row what operators drop it, and which queries wanted it.
+        columns = len(self.shared.query) + len(self.shared.members)
+        self._profile = ProfileWindow(columns, self.window)
         self._costs = [OperatorCost() for _ in self.shared.query.operators]
         self._fresh = 0  # profiled rows since the last decision
         self._called: set[int] = set()
@@ -127,19 +138,21 @@ class SharedOrder:
             self._costs[operator].update(rows, seconds, busy)
         self._called.add(operator)
 
-    def observe(self, dropped: Bits, now: float, rows: int) -> None:
+    def observe(self, dropped: Bits, wanted: Bits, now: float, rows: int) -> None:
         """Profiled rows of a slice: decide if there are enough new ones."""
         if not self.learns or not len(dropped):
             return
-        self._profile.update(dropped, now)
+        self._profile.update(np.concatenate([dropped, wanted], axis=1), now)
         self._fresh += len(dropped)
         if self._fresh < (self.first_rows if not self._begun else self.window // 5):
             return
         self._fresh, self._begun = 0, True
         costs = self._known(rows)
-        bits = self._profile.get()
-        found = greedy_shared(self.shared, bits, costs)
-        now_costs, then = (shared_cost(self.shared, bits, costs, o) for o in (self.order, found))
+        bits, alive = np.hsplit(self._profile.get(), [len(self.shared.query)])
+        found = greedy_shared(self.shared, bits, costs, alive)
+        now_costs, then = (
+            shared_cost(self.shared, bits, costs, order, alive) for order in (self.order, found)
+        )
         if then < (1 - LEAST_GAIN) * now_costs:
             self.order = found
             self.switches += 1

@@ -80,7 +80,7 @@ class OmReport:
         return f"{self.decisions} decisions{told}; {self.moves} moves, {self.switches} switches"
 
     def __str__(self) -> str:
-        lines = [self.headline(), str(self.chart)]
+        lines = [self.headline(), self._chart_text(), str(self.shown())]
         if self.rounds:
             lines.append("round  rows/s in  rows/s out (expected)  rows held (expected)  plan")
         lines += [
@@ -119,18 +119,16 @@ class OmReport:
 
         return max(others, key=lambda a: span(a.name, a.low, a.high)).name, last.name
 
+    def shown(self) -> Chart:
+        """The chart, or of more than two axes a cut through it at the newest estimates."""
+        if len(self.chart.axes) <= 2:
+            return self.chart
+        return self.chart.cut(*self._shown_axes(), self.path[-1])
+
     def _map(self) -> Any:
-        across, up = self._shown_axes()
-        names = [axis.name for axis in self.chart.axes]
-        newest = (
-            self.path[-1] if self.path else {a.name: (a.low + a.high) / 2 for a in self.chart.axes}
-        )
-        places = tuple(
-            slice(None) if axis.name in (across, up) else axis.place(newest[axis.name])
-            for axis in self.chart.axes
-        )
-        cells = np.atleast_2d(self.chart.cells[places])
-        xs, ys = (self.chart.axes[names.index(name)] for name in (across, up))
+        shown = self.shown()
+        cells, (xs, ys) = shown.cells, shown.axes
+        across, up = xs.name, ys.name
         used = sorted(set(cells.reshape(-1).tolist()))
         figure = go.Figure()
         figure.add_heatmap(

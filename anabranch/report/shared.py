@@ -17,7 +17,8 @@ class SharedReport:
     Attributes
     ----------
     rows_in, rows_out
-        Rows that came to Python operators, and by query those that it keeps there.
+        Rows that came to Python operators, and by query those that it was given (in rounds) or
+        that it keeps behind Python.
     evaluations
         Operator -> rows that it was evaluated on, `profiling` of these to learn the order.
     alone
@@ -39,7 +40,12 @@ class SharedReport:
 
     @classmethod
     def of(
-        cls, shared: SharedQuery, tally: SharedTally, scope: str, served: Mapping[str, int]
+        cls,
+        shared: SharedQuery,
+        tally: SharedTally,
+        scope: str,
+        served: Mapping[str, int],
+        out: Mapping[str, int] | None = None,
     ) -> "SharedReport":
         names = shared.query.names
         evaluated, extra, _, alone = (
@@ -48,7 +54,7 @@ class SharedReport:
         return cls(
             scope,
             tally.rows_in,
-            dict(zip(shared.names, tally.out.tolist(), strict=True)),
+            dict(out or zip(shared.names, tally.out.tolist(), strict=True)),
             evaluated,
             extra,
             alone,

@@ -61,6 +61,14 @@ def test_plans_to_compare_and_shapes():
     assert [str(plan) for plan in ranked(spec).plans] == ["((a, c), b)"]
 
 
+def test_every_predicate_between_two_streams_counts():
+    data = copy.deepcopy(GOOD)
+    data["predicates"] += [{"between": ["b", "a"], "selectivity": 0.5, "cost": 0.001}]
+    tree = read_spec(data).join.tree("((a, b), c)")
+    assert tree.left.selectivity == pytest.approx(0.001)
+    assert tree.left.handling.extra == pytest.approx(0.001)
+
+
 def test_many_streams_are_searched():
     names = [f"s{i}" for i in range(9)]
     data = {
@@ -70,6 +78,9 @@ def test_many_streams_are_searched():
     }
     told = ranked(read_spec(data))
     assert set(told.best.names) == set(names)
+    losses = [plan["loss"] for plan in told.to_dict()["plans"]]
+    assert losses[0] < 0
+    assert losses == pytest.approx(sorted(losses))
 
 
 @pytest.mark.parametrize(
@@ -94,6 +105,8 @@ def test_many_streams_are_searched():
         (("predicates",), "a = b", "predicates: a list"),
         (("handling", "move"), -1, "handling: move is a number of at least 0"),
         (("handling", "jump"), 1, 'handling: unknown field "jump"'),
+        (("objective",), {"steady_rate": {"by": 4}}, "objective: steady_rate: takes nothing"),
+        (("handling", "move"), float("inf"), "handling: move is a number of at least 0, got inf"),
         (("objective",), "quick", 'objective: "quick"'),
         (("objective",), {"soonest": {}}, "objective: soonest: results missing"),
         (("objective",), {"soonest": {"results": 0}}, "objective: soonest: results is a number"),

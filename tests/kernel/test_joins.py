@@ -81,7 +81,11 @@ def is_match(query, by):
 
 def joined(query, batches, policy, evict=True):
     cell = Cell(query)
-    probers = {name: Prober(query.tree(name), policy) for name in query.names}
+    policy = policy.for_join(query, dict.fromkeys(query.names, 10.0))
+    trees = {name: query.tree(name) for name in query.names}
+    probers = {
+        name: Prober(tree, policy.of_stream(name, tree.operators())) for name, tree in trees.items()
+    }
     found, seen = Counter(), {}
     for batch in batches:
         if evict:

@@ -126,3 +126,15 @@ def test_the_order_follows_the_data():
             fabric.process([pa.array(c) for c in drops.T], np.full(5_000, 3))
         assert fabric.learner.order[0] == first
     assert fabric.tally.switches >= 2
+
+
+def test_profiling_asks_nothing_of_rows_that_no_asker_wanted():
+    """Spark may have dropped them for a query by a guard that hides errors."""
+    union = Query((Operator("a"), Operator("b")))
+    shared = SharedQuery(union, {"one": ("a",), "two": ("b",)})
+    clock = Clock()
+    fabric = fabric_of(shared, clock, [1e-6, 1e-6])
+    wanted = np.where(np.arange(2_000) % 2, 1, 3)
+    drops = np.zeros((2_000, 2), bool)
+    fabric.process([pa.array(c) for c in drops.T], wanted)
+    assert fabric.tally.counts[0].tolist() == [2_000, 1_000]

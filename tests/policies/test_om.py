@@ -109,6 +109,42 @@ def test_many_operators_have_a_coarser_chart() -> None:
     assert order.index("f6") < order.index("f0")
 
 
+def test_a_seventh_operator_that_changes_makes_another_chart() -> None:
+    planner = OM().planner(plain_query(7))
+    names = planner.query.names
+    shares = dict.fromkeys(names, 0.9) | {"f6": 0.01}
+    planner.observe(100, 1.0, shares, [1e-4] * 7)
+    assert planner.order[0] == 6
+    for _ in range(5):
+        planner.observe(100, 1.0, dict.fromkeys(names, 0.1) | {"f6": 0.99}, [1e-4] * 7)
+    assert planner.order[-1] == 6
+
+
+def test_rounds_of_any_length_expect_what_they_hold() -> None:
+    brain = OmBrain(SLOW_FAST, OM())
+    drops = np.arange(500)[:, None] % [10, 10] < [5, 5]
+    sample = Reservoir(0, 2, 500)
+    sample.update(np.zeros((500, 0)), drops, np.tile([1e-4, 1e-4], (500, 1)))
+    for number in range(5):
+        brain.arrived(1_000, 10.0)
+        brain.measured(number, 250, 0.15, 500 + 250)
+        brain.observe(sample)
+    last = brain.planner.rounds[-1]
+    assert last.expected_memory == pytest.approx(last.memory, rel=0.1)
+    assert last.expected_utils == pytest.approx(last.utils, rel=0.1)
+
+
+def test_workers_side_by_side_are_as_fast_as_all_of_them() -> None:
+    brain = OmBrain(SLOW_FAST, OM(window=1.0))
+    sample = Reservoir(0, 2, 500)
+    sample.update(np.zeros((500, 0)), np.zeros((500, 2), bool), np.tile([1e-2, 1e-3], (500, 1)))
+    brain.arrived(100, 1.0, workers=4)
+    brain.observe(sample)
+    told, _ = brain.planner.expected((0, 1))
+    assert told.rate == pytest.approx(100)  # one of them would pass a hundred per second at most
+    assert told.memory < 100 * (100 / 100) + 300
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -170,9 +206,28 @@ def test_a_plan_for_the_first_results_is_replaced_in_time() -> None:
     assert learner.plan().routes[0].order == ("c", "b")
 
 
+def test_what_is_told_of_a_pair_is_of_all_its_predicates() -> None:
+    pair = JoinQuery.on(
+        [Stream("a", 10), Stream("b", 10)],
+        [(("a", "x"), ("b", "x")), (("a", "y"), ("b", "y"))],
+    )
+    rates = {"a": 1.0, "b": 1.0}
+    told = RateBased(rates, {"a = b": 0.002}, {"a = b": 1e-3}).spec(pair)
+    assert [(link.selectivity, link.cost) for link in told.links] == [(0.002, 1e-3)]
+
+
+def test_pairs_of_one_key_are_alike_unless_told_otherwise() -> None:
+    names = ("a", "b", "c")
+    same = [((one, "k"), (other, "k")) for one, other in (("a", "b"), ("b", "c"))]
+    star = JoinQuery.on([Stream(name, 1_000_000) for name in names], same)
+    spec = RateBased(dict.fromkeys(names, 1.0), {"a = b": 0.1}).spec(star)
+    assert [link.selectivity for link in spec.links] == pytest.approx([0.1] * 3)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
+        (lambda: RateBased(RATES, {"a.x = b.x": 0.1}).for_join(CHAIN, None), "without columns"),
         (lambda: RateBased().for_join(CHAIN, None), "rates: a, b, c, d missing"),
         (lambda: RateBased({**RATES, "e": 1.0}).for_join(CHAIN, None), 'no stream "e"'),
         (lambda: RateBased({**RATES, "a": -1.0}).for_join(CHAIN, None), "rate of a is a number"),

@@ -291,7 +291,7 @@ def test_rounds_under_om_have_a_chart_and_go_on_with_it(spark, folder, tmp_path)
     assert last.plan == "b, a"
     assert last.memory > 0
     assert last.expected_memory > 0
-    assert "b x a x arrival rate" in str(told)
+    assert "x arrival rate: 20 x 20 regions" in str(told)
     page = told.to_html(tmp_path / "om.html").read_text()
     assert "The chart" in page
     history = handle.history().collect()

@@ -17,8 +17,9 @@ STREAM = "arrival rate"
 # All orders are candidates up to so many; of more, those that are good somewhere.
 MOST_ORDERS = 120
 LOOKS = 200
-# Regions of a chart over all selectivities and the rate, at most.
-MOST_REGIONS = 20_000
+# Regions of a chart over all selectivities and the rate, at most; from how many on those of up to
+# three axes are refined at borders only.
+MOST_REGIONS, MANY_REGIONS = 20_000, 2_000
 
 
 def candidate_orders(query: Query, speeds: Sequence[float], seed: int = 0) -> list[Order]:
@@ -98,5 +99,5 @@ def order_chart(
         return np.array([np.broadcast_to(utility(p, under), point[STREAM].shape) for p in plans])
 
     names = [", ".join(query.names[i] for i in order) for order in orders]
-    refine = len(axes) == 2 and prod(axis.parts for axis in axes) > MOST_ORDERS
+    refine = len(axes) <= 3 and prod(axis.parts for axis in axes) > MANY_REGIONS
     return build(axes, names, cost_at, refine)

@@ -15,8 +15,9 @@ from anabranch.model import Query
 from anabranch.policies.om.orders import STREAM, Order, as_plan, candidate_orders, order_chart
 from anabranch.stats.decayed import Decayed
 
-# Operators whose selectivities are axes; of more, those that vary least are taken as known.
-MOST_VARIED = 6
+# Operators whose selectivities are axes, the first ones; those of others are taken as they are, and
+# make another chart when they have moved so far.
+MOST_VARIED, MOVED = 6, 0.1
 # How far a chart goes beyond the lowest and the highest rate seen, as a factor; a rate beyond that
 # makes another chart.
 HEADROOM = 2.0
@@ -86,6 +87,7 @@ class OmPlanner:
         self._speeds: list[float] = []
         self._lowest, self._highest = inf, 0.0
         self._orders: list[Order] = []
+        self._frozen: dict[str, float] = {}  # selectivities that are no axes
         self._walked = (0, 0)  # moves and switches of a life before
 
     def observe(
@@ -129,6 +131,7 @@ class OmPlanner:
         self._speeds = speeds
         self._orders = candidate_orders(self.query, speeds)
         varied = self.query.names[:MOST_VARIED]
+        self._frozen = {name: point[name] for name in self.query.names[MOST_VARIED:]}
         self.chart = order_chart(
             self.query,
             self._orders,
@@ -154,6 +157,8 @@ class OmPlanner:
         assert self.chart is not None
         pairs = zip(speeds, self._speeds, strict=True)
         alike = all(1 / FASTER <= new / old <= FASTER for new, old in pairs)
+        now = self.point() or {}
+        alike &= all(abs(now[name] - share) <= MOVED for name, share in self._frozen.items())
         rates, (low, high) = self.chart.axes[-1], self._range()
         return alike and rates.low <= HEADROOM * low and high <= HEADROOM * rates.high
 

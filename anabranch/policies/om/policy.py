@@ -41,7 +41,8 @@ class OM(Learner):
     hysteresis
         Share of a region that estimates must be beyond a border before the plan changes.
     window
-        Seconds of the stream that a round stands for; by default those since the round before.
+        In rounds, the seconds of the stream that one stands for; by default those since the round
+        before.
     p
         Share of the rows that all operators are asked of.
     """
@@ -128,7 +129,7 @@ class OM(Learner):
             for i, name in enumerate(self.query.names)
             if asked[i]
         }
-        seconds = self.window or self._now - (self._since or 0.0)
+        seconds = self._now - (self._since or 0.0)
         self._planner.order = self._order
         self._planner.observe(self._came, seconds, shares, costs.tolist())
         self.reset()

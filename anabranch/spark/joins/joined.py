@@ -73,8 +73,11 @@ class JoinRun:
     def rates(self, query: StreamingQuery) -> dict[str, float]:
         """Stream -> rows per second that came, over the newest micro-batches of a query.
 
-        As for `RateBased(rates=...)` when the join is planned again.
+        As for `RateBased(rates=...)` when the join is planned again. The first micro-batch is left
+        out if there are others: it has what had gathered before.
         """
+        if not self._spread:
+            raise AnabranchError('rates are counted by one operator only: how="probe"')
         told: list[Any] = [p for p in query.recentProgress if p["numInputRows"]]
         rows = {
             name: figures.rows / self._spread.get(name, 1)
@@ -82,9 +85,11 @@ class JoinRun:
         }
         if not told or not sum(rows.values()):
             raise AnabranchError("no micro-batch with rows has been reported yet")
+        if silent := [name for name, count in rows.items() if not count]:
+            raise AnabranchError(f"no row of {', '.join(silent)} has come yet")
         first, last = (pd.Timestamp(told[i]["timestamp"]) for i in (0, -1))
-        lasted = (last - first).total_seconds() + told[-1]["batchDuration"] / 1000
-        came = sum(p["numInputRows"] for p in told) / max(lasted, 1e-3)
+        lasted = (last - first).total_seconds() or told[0]["batchDuration"] / 1000
+        came = sum(p["numInputRows"] for p in told[1:] or told) / max(lasted, 1e-3)
         return {name: came * count / sum(rows.values()) for name, count in rows.items()}
 
     def plans(self) -> dict[str, Mesh]:

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from anabranch.cost.rate import JoinTree, Node
 from anabranch.model import InputError
 from anabranch.spark.joins.batch import carried, equal, near
-from anabranch.spark.joins.inputs import Input
+from anabranch.spark.joins.inputs import MOMENT, Input
 from anabranch.spark.joins.operator import EVENT_TIME
 from anabranch.spark.joins.run import Plan
 from anabranch.spark.tables import quoted
@@ -54,6 +54,11 @@ def _part(plan: Plan, node: Node) -> Part:
         _within(left, right, windows[left.timed]),
         _within(right, left, windows[right.timed]),
     ]
+    if not any(equal(plan.query, name, left.names) for name in right.names):
+        raise InputError(
+            f"{node}: no predicate links {', '.join(left.names)} with {', '.join(right.names)}, "
+            "and Spark's own stream-stream joins need one; take another tree"
+        )
     for name in right.names:
         conditions += [
             *equal(plan.query, name, left.names),
@@ -71,20 +76,23 @@ def _within(one: Part, other: Part, window: int) -> Column:
 def _source(plan: Plan, name: str) -> Part:
     given = next(one for one in plan.inputs if one.name == name)
     delay = next(stream.delay for stream in plan.query.streams if stream.name == name)
-    frame = _timed(given, given.marked(delay))
-    alone = equal(plan.query, name, [])
-    return Part(reduce(DataFrame.filter, [*given.conditions, *alone], frame), (name,), name)
+    keys = [e for key in plan.query.keys for stream, e in key if stream == name]
+    alone = [*equal(plan.query, name, []), *(F.expr(key).isNotNull() for key in keys)]
+    # Rows that join with none move no watermark.
+    rows = reduce(DataFrame.filter, [*given.conditions, *alone], _timed(given))
+    marked = rows.withWatermark(f"{TIME}_{name}", f"{delay + MOMENT} microseconds")
+    return Part(marked, (name,), name)
 
 
-def _timed(given: Input, marked: Input) -> DataFrame:
+def _timed(given: Input) -> DataFrame:
     """The rows as one struct, and their time beside it.
 
     Inside the struct the time is computed: what is a field alone would be taken out, as a second
     column of event time.
     """
-    columns = [F.col(quoted(name)) for name in marked.df.columns]
-    place = marked.df.columns.index(given.time)
+    columns = [F.col(quoted(name)) for name in given.df.columns]
+    place = given.df.columns.index(given.time)
     computed = F.timestamp_micros(F.unix_micros(columns[place]))
     columns[place] = computed.alias(given.time, metadata=given.df.schema[given.time].metadata)
     time = F.col(quoted(given.time)).alias(f"{TIME}_{given.name}")
-    return marked.df.select(F.struct(*columns).alias(given.name), time)
+    return given.df.select(F.struct(*columns).alias(given.name), time)

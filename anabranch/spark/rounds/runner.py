@@ -23,6 +23,7 @@ from anabranch.spark.inflow import attach
 from anabranch.spark.planning import as_tree, small_enough
 from anabranch.spark.rounds.observed import Count, Sampler, Told, counted
 from anabranch.spark.run import Prepared, joined
+from anabranch.spark.session import cores
 from anabranch.spark.stages import Compiled
 from anabranch.spark.staging import Staged
 from anabranch.spark.worker import Fused
@@ -106,16 +107,23 @@ class Thinker:
         """Before a round: is there a new plan for it, or will there be in so many seconds?"""
         if self.pending is None:
             return False
-        if not wait([self.pending], None if self.brain.quick else patience).done:
+        if not wait([self.pending], patience).done:
             return False
         mesh, self.pending = self.pending.result(), None
         return self.brain.adopt(mesh).switched
+
+    def _thinking(self, thought: Callable[[], Mesh]) -> Future[Mesh]:
+        if not self.brain.quick:
+            return self.pool.submit(thought)
+        done: Future[Mesh] = Future()
+        done.set_result(thought())
+        return done
 
     def take(self, sample: Reservoir) -> str:
         """After a round: what has drifted; a search begins if there is evidence for one."""
         drift = self.brain.take(sample)
         if self.pending is None and self.brain.is_due():
-            self.pending = self.pool.submit(self.brain.thought())
+            self.pending = self._thinking(self.brain.thought())
         return drift
 
 
@@ -156,11 +164,12 @@ class Runner:
         self._pace = RoundPace()  # of native predicates
         self._sampled = self._curious = False
         self._began: float | None = None  # the round before
+        self._at_once = 1  # tasks
         self._thinkers = [Thinker(brain, self._pool) for brain in (self.native, self.fused)]
 
     def run(self, batch: DataFrame, number: int) -> Round:
         """Let the user write the rows of a micro-batch that pass, and learn from what that told."""
-        begin = time.monotonic()
+        begin, self._at_once = time.monotonic(), cores(batch.sparkSession)
         heard = Heard(Count(), Told(self.staged.before), Collector(len(self.fused.query)), Count())
         mail = _Mail(self.postman, f"anabranch-round-{uuid.uuid4().hex}")
         switched = [thinker.adopted(PATIENCE * self.seconds) for thinker in self._thinkers]
@@ -240,8 +249,9 @@ class Runner:
         self.rows, rows_out = heard.rows_in.rows or 0, heard.rows_out.rows or 0
         self.seconds = time.monotonic() - begin
         lasted, between = self._lasted(begin), _between(report, rows_out)
+        self.native.arrived(self.rows, lasted, self._at_once)
+        self.fused.arrived(report.rows_in, lasted, len(log.rows))
         for brain in (self.native, self.fused):
-            brain.arrived(self.rows, lasted)
             brain.measured(number, rows_out, self.seconds, between)
         drifts = [
             thinker.take(sample) for thinker, sample in zip(self._thinkers, samples, strict=True)

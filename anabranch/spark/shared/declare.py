@@ -9,7 +9,6 @@ from pyspark.sql import DataFrame
 
 from anabranch.model import InputError, closest
 from anabranch.spark.rounds.handle import Listener
-from anabranch.spark.session import is_connect
 from anabranch.spark.shared.run import SharedRounds, SharedRun, WriteAll
 from anabranch.spark.shared.union import check_same_input, united
 from anabranch.spark.stages import Declared
@@ -72,20 +71,11 @@ class Queries:
         return "\n".join(lines)
 
 
-def same_input(one: DataFrame, other: DataFrame) -> bool:
-    """Whether two DataFrames are one."""
-    if one is other:
-        return True
-    if is_connect(one.sparkSession) != is_connect(other.sparkSession):
-        return False
-    return bool(one.sameSemantics(other))
-
-
 def declared_together(queries: Mapping[str, tuple[DataFrame, Sequence[Declared]]]) -> Queries:
     """Queries by name, each with its DataFrame."""
     if not queries:
         raise InputError("queries() takes queries by name, as in queries(fraud=q1, spam=q2)")
-    check_same_input({name: df for name, (df, _) in queries.items()}, same_input)
+    check_same_input({name: df for name, (df, _) in queries.items()})
     source = next(iter(queries.values()))[0]
     return Queries(source, {name: declared for name, (_, declared) in queries.items()})
 

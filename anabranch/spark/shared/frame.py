@@ -20,7 +20,7 @@ from anabranch.spark.collector import Postman
 from anabranch.spark.inflow import own_interpreter
 from anabranch.spark.run import joined
 from anabranch.spark.shared.union import Union
-from anabranch.spark.stages import Compiled
+from anabranch.spark.stages import Compiled, Python
 from anabranch.spark.worker import Mail, answered, close_all, task_seed
 
 VERDICT = StructType([StructField("wanted", LongType()), StructField("stats", BinaryType())])
@@ -71,11 +71,29 @@ def judged(df: DataFrame, union: Union, compiled: Compiled, fused: SharedFused) 
         return below
     session = df.sparkSession
     with own_interpreter(session):
-        verdict = _udf(fused)(*compiled.inputs, F.col(WANTED))
+        verdict = _udf(fused)(*_guarded(union, compiled), F.col(WANTED))
     letters = F.collect_list(F.col(FIELD).getField("stats")).alias("stats")
     seen = Postman.of(session).observed(below.withColumn(FIELD, verdict), fused.run, letters)
     wanted = F.col(FIELD).getField("wanted")
     return seen.withColumn(WANTED, wanted).drop(FIELD).filter(F.col(WANTED) != 0)
+
+
+def _guarded(union: Union, compiled: Compiled) -> list[Column]:
+    """The inputs of Python operators; what is computed only where a query that asks wants the row.
+
+    On others it may fail: a native guard of that query has dropped them.
+    """
+    bits = [0] * len(compiled.inputs)
+    plain = [True] * len(compiled.inputs)
+    for operator, (_, inputs) in enumerate(compiled.predicates):
+        declared = union.fused.fused[operator]
+        for i in inputs:
+            bits[i] |= union.shared.bits[operator]
+            plain[i] &= isinstance(declared, Python) and not declared.computed
+    return [
+        column if simple else F.when(F.col(WANTED).bitwiseAND(F.lit(asked)) != 0, column)
+        for column, asked, simple in zip(compiled.inputs, bits, plain, strict=True)
+    ]
 
 
 def _natively(df: DataFrame, union: Union) -> DataFrame:
@@ -86,7 +104,10 @@ def _natively(df: DataFrame, union: Union) -> DataFrame:
         askers = [query for query, own in union.own.items() if name in own.natives]
         wanting = reduce(Column.__or__, (_all(kept[query]) for query in askers))
         verdict = F.when(wanting, union.natives[name].condition).otherwise(F.lit(False))
-        df = df.withColumn(f"{NATIVE}_{place}", F.coalesce(verdict, F.lit(False)))
+        # The id keeps Spark from writing this out wherever the column is used: that would double
+        # the expression with every predicate.
+        apart = F.monotonically_increasing_id() >= 0
+        df = df.withColumn(f"{NATIVE}_{place}", F.coalesce(verdict, F.lit(False)) & apart)
         done[name] = F.col(f"{NATIVE}_{place}")
         for query in askers:
             kept[query].append(done[name])
@@ -121,7 +142,8 @@ def _part(df: DataFrame, place: int, union: Union, compiled: Compiled, name: str
     own = union.own[name]
     rows = df.filter(F.col(WANTED).bitwiseAND(F.lit(1 << place)) != 0).drop(WANTED)
     rows = reduce(DataFrame.filter, own.behind, rows)
-    joins = [item for item in compiled.joins if item[1].operator.name in own.joins]
+    by_name = {item[1].operator.name: item for item in compiled.joins}
+    joins = [by_name[join] for join in own.joins]
     return joined(rows, replace(compiled, joins=joins))
 
 

@@ -87,8 +87,10 @@ class Shared:
     def frames(self, df: DataFrame) -> Frames:
         return parted(df, self.union, self.compiled)
 
-    def report(self, scope: str, served: Mapping[str, int]) -> SharedReport:
-        return SharedReport.of(self.union.shared, self.collector.tally(), scope, served)
+    def report(
+        self, scope: str, served: Mapping[str, int], out: Mapping[str, int] | None = None
+    ) -> SharedReport:
+        return SharedReport.of(self.union.shared, self.collector.tally(), scope, served, out)
 
     @classmethod
     def of(cls, source: DataFrame, union: Union, learns: bool, seed: int) -> "Shared":
@@ -133,27 +135,34 @@ class SharedRunner:
     write: WriteAll
     postman: Postman
     served: Counter[str] = field(default_factory=Counter)
+    out: Counter[str] = field(default_factory=Counter)  # rows of each query
 
     def run(self, batch: DataFrame, number: int) -> Round:
         begin = time.monotonic()
-        arrived = Count()
         name = f"anabranch-round-{uuid.uuid4().hex}"
-        self.postman.subscribe(name, arrived)
+        counts = {part: Count() for part in ("", *self.shared.union.own)}
+        for part, count in counts.items():
+            self.postman.subscribe(f"{name}-{part}", count)
         before = self.shared.collector.tally()
-        whole = self.shared.frame(counted(batch, name)).persist(StorageLevel.MEMORY_AND_DISK)
+        whole = self.shared.frame(counted(batch, f"{name}-"))
+        whole = whole.persist(StorageLevel.MEMORY_AND_DISK)
         try:
-            self.write(self.shared.frames(whole), number)
+            frames = self.shared.frames(whole)
+            self.write({n: counted(df, f"{name}-{n}") for n, df in frames.items()}, number)
         finally:
             whole.unpersist()
         self.postman.wait()
         self.served.update(list(self.shared.union.own))
-        return self._done(number, before, arrived.rows or 0, time.monotonic() - begin)
+        rows = counts.pop("").rows or 0
+        kept = {part: count.rows or 0 for part, count in counts.items()}
+        self.out.update(kept)
+        return self._done(number, before, rows, sum(kept.values()), time.monotonic() - begin)
 
-    def _done(self, number: int, before: SharedTally, rows: int, seconds: float) -> Round:
+    def _done(self, number: int, before: SharedTally, rows: int, out: int, seconds: float) -> Round:
         tally = self.shared.collector.tally()
         names = self.shared.union.shared.query.names
         evaluated = int(tally.counts[0].sum() - before.counts[0].sum())
-        out = int(tally.out.sum() - before.out.sum())
+        between = max(evaluated - (tally.rows_in - before.rows_in), 0) + out
         return Round(
             number,
             ", ".join(names[i] for i in tally.order),
@@ -164,7 +173,7 @@ class SharedRunner:
             tally.order != before.order,
             "",
             out / max(seconds, 1e-9),
-            float(rows),
+            float(rows + between),
         )
 
     def state(self) -> dict[str, Any]:
@@ -207,7 +216,7 @@ class SharedRounds(Handle[SharedRunner]):
         """What happened so far in this process, over all rounds."""
         done = max(self._runner.served.values(), default=0)
         scope = f"{done} round{'' if done == 1 else 's'}"
-        return self._runner.shared.report(scope, self._runner.served)
+        return self._runner.shared.report(scope, self._runner.served, self._runner.out)
 
     def order(self) -> tuple[str, ...]:
         """The order of the shared operators in the next round."""

@@ -1,14 +1,15 @@
 """The operators of several queries as one set: those that are the same are one."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 
 from anabranch.model import InputError, Operator, Query
 from anabranch.model.shared import SharedQuery
 from anabranch.spark.predicates import Conversion
+from anabranch.spark.session import is_connect
 from anabranch.spark.stages import (
     Compiled,
     Declared,
@@ -45,7 +46,10 @@ class Union:
         operators = [d.operator for d in (*self.natives.values(), *self.fused.fused)]
         told = [operator.identity() for operator in operators]
         asked = {
-            name: sorted([*own.natives, *self.shared.members[name]])
+            name: [
+                *sorted([*own.natives, *self.shared.members[name], *own.joins]),
+                *(str(condition) for condition in own.behind),
+            ]
             for name, own in self.own.items()
         }
         return [*told, *({"name": f"query {name}", "asks": ops} for name, ops in asked.items())]
@@ -60,32 +64,58 @@ class _Same:
 
     def __init__(self) -> None:
         self._by_identity: dict[Hashable, str] = {}
+        self._tables: list[DataFrame] = []
         self.found: dict[str, Declared] = {}
 
-    def named(self, query: str, declared: Declared, guards: tuple[str, ...]) -> str:
-        identity = (_identity(declared), guards)
-        if identity not in self._by_identity:
-            own = declared.operator.name
-            name = own if own not in self.found else f"{query}.{own}"
-            operator = Operator(name, declared.operator.columns, guards, declared.operator.cost)
-            self.found[name] = replace(declared, operator=operator)
-            self._by_identity[identity] = name
-        return self._by_identity[identity]
+    def named(
+        self, query: str, declared: Declared, guards: tuple[str, ...], taken: Collection[str]
+    ) -> str:
+        """A query that joins with one table twice has two joins: `taken` are its own so far."""
+        identity = (self._identity(declared), guards)
+        known = self._by_identity.get(identity)
+        if known is not None and not (isinstance(declared, Table) and known in taken):
+            return known
+        name = self._free(query, declared.operator.name)
+        operator = Operator(name, declared.operator.columns, guards, declared.operator.cost)
+        self.found[name] = replace(declared, operator=operator)
+        self._by_identity.setdefault(identity, name)
+        return name
+
+    def _free(self, query: str, own: str) -> str:
+        numbered = (f"{query}.{own}_{i}" for i in range(2, len(self.found) + 3))
+        return next(n for n in (own, f"{query}.{own}", *numbered) if n not in self.found)
+
+    def _identity(self, declared: Declared) -> Hashable:
+        """Equal for what gives the same verdict on every row; a hash alone could collide."""
+        labels = declared.operator.columns
+        match declared:
+            case Native(condition=condition, place=place):
+                # What is drawn at random is another draw for every query.
+                return ("native", id(declared) if place == "random" else hash_of(condition), labels)
+            case Python(udf=udf, columns=columns):
+                if not udf.deterministic:
+                    return ("python", id(declared))
+                inputs = tuple(hash_of(column) for column in columns)
+                return ("python", id(udf.func), udf.evalType, inputs, labels)
+            case Table(table=table, keys=keys, how=how):
+                return ("table", self._place(table), keys, how)
+
+    def _place(self, table: DataFrame) -> int:
+        """The number of a table, the same for one that has the same rows and columns."""
+        for place, known in enumerate(self._tables):
+            if same_frame(known, table):
+                return place
+        self._tables.append(table)
+        return len(self._tables) - 1
 
 
-def _identity(declared: Declared) -> Hashable:
-    """Equal for what gives the same verdict on every row."""
-    match declared:
-        case Native(condition=condition, place=place):
-            # What is drawn at random is another draw for every query.
-            return ("native", id(declared) if place == "random" else hash_of(condition))
-        case Python(udf=udf, columns=columns):
-            if not udf.deterministic:
-                return ("python", id(declared))
-            inputs = tuple(hash_of(column) for column in columns)
-            return ("python", id(udf.func), udf.evalType, inputs)
-        case Table(table=table, keys=keys, how=how):
-            return ("table", table.semanticHash(), keys, how)
+def same_frame(one: DataFrame, other: DataFrame) -> bool:
+    """Whether two DataFrames are one; what Spark takes for the same may have other names."""
+    if one is other:
+        return True
+    if is_connect(one.sparkSession) != is_connect(other.sparkSession):
+        return False
+    return one.schema == other.schema and bool(one.sameSemantics(other))
 
 
 def united(queries: Mapping[str, Sequence[Declared]]) -> Union:
@@ -96,6 +126,7 @@ def united(queries: Mapping[str, Sequence[Declared]]) -> Union:
         names = _renamed(query, stages.whole, declared, same)
         late = {n.operator.name for n in (*stages.above.natives, *stages.last)}
         late |= {d.operator.name for d in declared if _is_own(d)}
+        late |= _behind(stages.whole, declared, late)
         _check_guards(query, stages, late)
         behind = [d for d in _written(stages, declared) if d.operator.name in late]
         early = [
@@ -113,6 +144,15 @@ def united(queries: Mapping[str, Sequence[Declared]]) -> Union:
     inside = [d for d in same.found.values() if not isinstance(d, Native)]
     fused = split([_without_natives(d, natives) for d in inside])
     return Union(natives, fused, SharedQuery(fused.query, members), own)
+
+
+def _behind(whole: Query, declared: Sequence[Declared], late: set[str]) -> set[str]:
+    """Native predicates that wait for one that runs late."""
+    return {
+        d.operator.name
+        for d, guards in zip(declared, whole.guards, strict=True)
+        if isinstance(d, Native) and late & {whole.names[i] for i in guards}
+    }
 
 
 def _check_guards(query: str, stages: Stages, late: set[str]) -> None:
@@ -142,7 +182,7 @@ def _renamed(query: str, whole: Query, declared: Sequence[Declared], same: _Same
     by_name, names = {d.operator.name: d for d in declared}, dict[str, str]()
     for name in whole.written():
         guards = tuple(sorted(names[guard] for guard in by_name[name].operator.after))
-        names[name] = same.named(query, by_name[name], guards)
+        names[name] = same.named(query, by_name[name], guards, set(names.values()))
     return names
 
 
@@ -152,11 +192,11 @@ def _without_natives(declared: Python | Table, natives: Mapping[str, Native]) ->
     return replace(declared, operator=replace(declared.operator, after=left))
 
 
-def check_same_input(queries: Mapping[str, Any], same: Callable[[Any, Any], bool]) -> None:
+def check_same_input(queries: Mapping[str, DataFrame]) -> None:
     """All queries read one DataFrame."""
     (first, one), *others = queries.items()
     for name, other in others:
-        if not same(one, other):
+        if not same_frame(one, other):
             raise InputError(
                 f"{name} reads another DataFrame than {first}; queries that share a pass begin "
                 "with one and the same: ab.query(df)"
