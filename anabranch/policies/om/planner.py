@@ -168,6 +168,7 @@ class OmPlanner:
             "rate": self._rate.values,
             "shares": {name: told.values for name, told in self._shares.items()},
             "rates": [0.0 if isinf(self._lowest) else self._lowest, self._highest],
+            "speeds": self._speeds,
             "decisions": self.decisions,
             "rounds": [done.to_dict() for done in self.rounds],
             "walked": [self.walk.moves, self.walk.switches] if self.walk else [0, 0],
@@ -183,6 +184,9 @@ class OmPlanner:
         lowest, highest = map(float, data["rates"])
         if highest:
             self._lowest, self._highest = lowest, highest
+        self._speeds = [float(speed) for speed in data["speeds"]]
+        if self._speeds:
+            self._orders = candidate_orders(self.query, self._speeds)
         self.decisions = int(data["decisions"])
         self.rounds = [OmRound(**told) for told in data["rounds"]]
         moves, switches = data["walked"]
