@@ -93,7 +93,9 @@ def plan_join(spec: Path, most: int, as_json: bool, output: Path | None) -> None
     from anabranch.cost.spec import load_spec
     from anabranch.report.plans import render, write_html
 
-    told = ranked(load_spec(spec), most)
+    wanted = load_spec(spec)
+    with Console(stderr=True).status(f"ranking plans for {len(wanted.join.sources)} streams"):
+        told = ranked(wanted, most)
     if as_json:
         click.echo(json.dumps(told.to_dict(), indent=1))
     else:

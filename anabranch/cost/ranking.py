@@ -14,6 +14,8 @@ from anabranch.cost.stream_join import StreamJoin
 from anabranch.cost.trees import MOST_EXHAUSTIVE, all_trees
 from anabranch.model import InputError
 
+# Plans whose ties are broken.
+CLOSE = 100
 # Windows after which all of them are surely full.
 FULL = 4
 
@@ -79,10 +81,14 @@ def ranked(spec: Spec, most: int = 5) -> Ranking:
     trees = list(spec.plans) or _candidates(spec)
     losses = {str(tree): spec.objective.loss(tree) for tree in trees}
     by = _horizon(spec.join, spec.objective, [min(trees, key=lambda tree: losses[str(tree)])])
-    order = sorted(
-        trees,
+    ahead = sorted(trees, key=lambda tree: (losses[str(tree)], str(tree)))
+    # Of plans that are equally good the one with few rows between its joins; of some, as that takes
+    # as long as to cost them.
+    close = sorted(
+        ahead[:CLOSE],
         key=lambda tree: (float(f"{losses[str(tree)]:.9g}"), rows_between(tree, by), str(tree)),
     )
+    order = [*close, *ahead[CLOSE:]]
     if losses[str(order[0])] == inf:
         raise InputError(f"no plan achieves it: {spec.objective.told(order[0])}")
     shown = order[:most]
