@@ -31,16 +31,10 @@ java:
 demo: java setup  ## monitor a million packets by plain Spark and by Anabranch, side by side
 	$(BIN)/anabranch demo --rows $(ROWS)
 
-# Tests on Spark that bring their own sessions or can do with another one: they run beside the rest.
-BESIDE := tests/spark/test_bench.py tests/spark/test_cluster.py tests/spark/test_connect.py
-
 test: java setup  ## run all tests
-	@echo "tests without Spark and those with sessions of their own, and beside them the others on Spark"
-	@{ $(BIN)/python -m pytest --ignore=tests/spark; first=$$?; \
-	   $(BIN)/python -m pytest $(BESIDE); second=$$?; [ $$first -eq 0 ] && [ $$second -eq 0 ]; } & \
-	  plain=$$!; trap "kill $$plain" INT TERM; \
-	  $(BIN)/python -m pytest tests/spark $(BESIDE:%=--ignore=%); spark=$$?; \
-	  wait $$plain && exit $$spark
+	@echo "tests without Spark, and beside them those on Spark"
+	@$(BIN)/python -m pytest --ignore=tests/spark & plain=$$!; trap "kill $$plain" INT TERM; \
+	  $(BIN)/python -m pytest tests/spark; spark=$$?; wait $$plain && exit $$spark
 
 lint: setup  ## ruff, mypy (strict) and the layers
 	$(BIN)/ruff format --check .

@@ -20,7 +20,7 @@ from anabranch.spark.sampling import megabytes
 from anabranch.spark.session import cores
 
 ROWS = 20_000
-LOOK = ab.Sample(rows=2_000, seconds=1.0, least_megabytes=0)
+LOOK = ab.Sample(rows=2_000, seconds=30.0, least_megabytes=0)
 PLACES = {
     "compared": "id > 5 AND kind IN ('a', 'b')",
     "casted": "id = '7'",
