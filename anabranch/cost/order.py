@@ -43,6 +43,20 @@ def conditional_drops(bits: Bits, order: Sequence[int]) -> NDArray[np.float64]:
     return np.asarray((ordered & ~before).sum(axis=0) / np.maximum(reach, 1), np.float64)
 
 
+def merit_order(query: Query, merit: Costs) -> tuple[int, ...]:
+    """What has most merit first, as early as guards allow.
+
+    >>> from anabranch.model import Operator
+    >>> query = Query((Operator("a"), Operator("b", after=("c",)), Operator("c")))
+    >>> merit_order(query, np.array([2.0, 3.0, 1.0]))
+    (0, 2, 1)
+    """
+    order: list[int] = []
+    while len(order) < len(query):
+        order.append(max(query.eligible(order), key=lambda i: float(merit[i])))
+    return tuple(order)
+
+
 def order_cost(bits: Bits, costs: Costs, order: Sequence[int]) -> float:
     """Expected seconds per row: the sum of t_i * D_i (Equation 1).
 

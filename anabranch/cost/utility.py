@@ -114,6 +114,15 @@ class Step(ABC):
     def __str__(self) -> str: ...
 
 
+class Above(Step):
+    """An operator with one input."""
+
+    below: Step
+
+    def __str__(self) -> str:
+        return f"{self.below} -> {self.name}"
+
+
 @dataclass(frozen=True)
 class Arrive(Step):
     """A stream, and the bytes of a row of it."""
@@ -130,7 +139,7 @@ class Arrive(Step):
 
 
 @dataclass(frozen=True)
-class Select(Step):
+class Select(Above):
     """Passes a share of the rows; `speed` is the rows that it can process per second.
 
     >>> fast_first = Select(Select(Arrive("s"), "fast", 500), "slow", 50)
@@ -151,12 +160,9 @@ class Select(Step):
         memory = came.memory + came.width * _held(came.flow, flow, self.speed, under.window)
         return Told(share * np.minimum(came.rate, self.speed), flow, memory, came.width)
 
-    def __str__(self) -> str:
-        return f"{self.below} -> {self.name}"
-
 
 @dataclass(frozen=True)
-class Project(Step):
+class Project(Above):
     """Keeps some columns: rows of `width` bytes."""
 
     below: Step
@@ -170,12 +176,9 @@ class Project(Step):
         memory = came.memory + waiting + came.flow * under.window * self.width
         return Told(np.minimum(came.rate, self.speed), came.flow, memory, self.width)
 
-    def __str__(self) -> str:
-        return f"{self.below} -> {self.name}"
-
 
 @dataclass(frozen=True)
-class Aggregate(Step):
+class Aggregate(Above):
     """One row per window, after all of its rows were read."""
 
     below: Step
@@ -188,9 +191,6 @@ class Aggregate(Step):
         rate = np.minimum(rate, 1 / under.window)  # a window has one result
         memory = came.memory + came.width * _held(came.flow, rate, self.speed, under.window)
         return Told(rate, rate, memory, came.width)
-
-    def __str__(self) -> str:
-        return f"{self.below} -> {self.name}"
 
 
 @dataclass(frozen=True)
@@ -238,12 +238,11 @@ class Utility:
         told = plan.told(under)
         if not self.normalised:
             return self.weights.cost(told.rate, told.memory)
-        return self.weights.normalised(told, ideal(plan, under))
+        return self.weights.normalised(told, ideal(plan, told, under))
 
 
-def ideal(plan: Step, under: Conditions) -> Told:
-    """If all operators kept up, and rows of a window were held once."""
-    told = plan.told(under)
+def ideal(plan: Step, told: Told, under: Conditions) -> Told:
+    """What a plan would tell if all operators kept up, and rows of a window were held once."""
     arrives = _streams(plan)
     rows: Any = sum(under.rates[stream.name] * stream.width for stream in arrives)
     return Told(told.flow, told.flow, rows * under.window, told.width)
@@ -255,6 +254,6 @@ def _streams(step: Step) -> Sequence[Arrive]:
             return [step]
         case Joined(left, right):
             return [*_streams(left), *_streams(right)]
-        case Select(below) | Project(below) | Aggregate(below):
-            return _streams(below)
+        case Above():
+            return _streams(step.below)
     raise TypeError(step)

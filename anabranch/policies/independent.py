@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from anabranch.cost import merit_order
 from anabranch.policies.base import Bits, Sampling
 from anabranch.policies.learner import Profiler
 from anabranch.stats import ProfileWindow
@@ -45,7 +46,7 @@ class Independent(Profiler):
         return self._window.get()
 
     def first_order(self, costs: NDArray[np.float64]) -> tuple[int, ...]:
-        return self._sorted(self._drops / costs)
+        return merit_order(self.query, self._drops / costs)
 
     def collect(self, dropped: Bits, now: float) -> None:
         self._drops += dropped.sum(axis=0) - self._window.update(dropped, now).sum(axis=0)
@@ -54,7 +55,7 @@ class Independent(Profiler):
         ratios = self._drops / costs
         if not self.enough(len(self._window)) or not self._violated(ratios):
             return self._order
-        return self._sorted(ratios)
+        return merit_order(self.query, ratios)
 
     def _violated(self, ratios: NDArray[np.float64]) -> bool:
         for position, here in enumerate(self._order):
@@ -66,9 +67,3 @@ class Independent(Profiler):
             if rivals:
                 return True
         return False
-
-    def _sorted(self, ratios: NDArray[np.float64]) -> tuple[int, ...]:
-        order: list[int] = []
-        while len(order) < len(self.query):
-            order.append(max(self.query.eligible(order), key=lambda i: float(ratios[i])))
-        return tuple(order)

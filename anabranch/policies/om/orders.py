@@ -6,6 +6,7 @@ from math import factorial, prod
 import numpy as np
 from numpy.typing import NDArray
 
+from anabranch.cost import merit_order
 from anabranch.cost.chart import Axis, Chart, build
 from anabranch.cost.utility import Arrive, Conditions, Select, Step, Utility
 from anabranch.model import Query
@@ -37,7 +38,7 @@ def candidate_orders(query: Query, speeds: Sequence[float], seed: int = 0) -> li
         shares, trust = random.random(len(query)), random.random()
         # Drops per second to begin with, or few rows behind, or something in between.
         merit = (1 - shares) * np.asarray(speeds) ** trust
-        found[_sorted(query, merit)] = None
+        found[merit_order(query, merit)] = None
     return list(found)[:MOST_ORDERS]
 
 
@@ -45,13 +46,6 @@ def _all(query: Query, placed: Order) -> list[Order]:
     if len(placed) == len(query):
         return [placed]
     return [order for i in query.eligible(placed) for order in _all(query, (*placed, i))]
-
-
-def _sorted(query: Query, merit: Floats) -> Order:
-    order: list[int] = []
-    while len(order) < len(query):
-        order.append(max(query.eligible(order), key=lambda i: float(merit[i])))
-    return tuple(order)
 
 
 def as_plan(query: Query, order: Order, speeds: Sequence[float]) -> Step:

@@ -233,7 +233,7 @@ class OmPlanner:
             float(told.memory),
             float(measured.memory),
             utils,
-            float(self.utility.weights.normalised(measured, ideal(plan, under))),
+            float(self.utility.weights.normalised(measured, ideal(plan, plan.told(under), under))),
             best == order,
         )
         self.rounds = [*self.rounds, done][-MOST_ROUNDS:]
