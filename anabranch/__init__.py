@@ -1,67 +1,32 @@
 """One query, several routes: adaptive query processing on PySpark."""
 
-from anabranch.api import Join, Queries, Query, join, queries, query
-from anabranch.cost.objectives import most_results, soonest, steady_rate
-from anabranch.model import AnabranchError, InputError, Mesh, PlanError, load
-from anabranch.policies import (
-    OM,
-    AGreedy,
-    ContentKnows,
-    ContentLearns,
-    Eddy,
-    Fixed,
-    Greedy,
-    Independent,
-    LocalSwaps,
-    Optimal,
-    QueryMesh,
-    RateBased,
-    Sweep,
-)
-from anabranch.report import Report
-from anabranch.report.joins import JoinReport
-from anabranch.spark.joins.joined import JoinRun
-from anabranch.spark.rounds.handle import Rounds
-from anabranch.spark.run import Run
-from anabranch.spark.sampling import Sample
-from anabranch.spark.ship import ship
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from anabranch.version import VERSION
+
+if TYPE_CHECKING:
+    from anabranch.public import *  # noqa: F403
 
 __version__ = VERSION
 
-__all__ = [
-    "OM",
-    "AGreedy",
-    "AnabranchError",
-    "ContentKnows",
-    "ContentLearns",
-    "Eddy",
-    "Fixed",
-    "Greedy",
-    "Independent",
-    "InputError",
-    "Join",
-    "JoinReport",
-    "JoinRun",
-    "LocalSwaps",
-    "Mesh",
-    "Optimal",
-    "PlanError",
-    "Queries",
-    "Query",
-    "QueryMesh",
-    "RateBased",
-    "Report",
-    "Rounds",
-    "Run",
-    "Sample",
-    "Sweep",
-    "join",
-    "load",
-    "most_results",
-    "queries",
-    "query",
-    "ship",
-    "soonest",
-    "steady_rate",
-]
+
+def __getattr__(name: str) -> Any:
+    """Names of `anabranch.public`: Spark's workers need a part of the package only, and soon.
+
+    >>> import anabranch as ab
+    >>> ab.AGreedy(window=100).window
+    100
+    """
+    if name.startswith("__") and name != "__all__":
+        raise AttributeError(f"module 'anabranch' has no attribute {name!r}")
+    public = import_module("anabranch.public")
+    if name == "__all__" or name in public.__all__:
+        return getattr(public, name)
+    if name in globals():  # a subpackage, which is there by now
+        return globals()[name]
+    raise AttributeError(f"module 'anabranch' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *import_module("anabranch.public").__all__})

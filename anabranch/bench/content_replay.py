@@ -1,4 +1,4 @@
-"""The experiments of the paper on content-based routing that count: Figures 3 to 8 and Q2."""
+"""The experiments of the paper on content-based routing that count: Figures 3 to 7, and others."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -8,15 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anabranch.bench.content_lab import adaptivity, queries
 from anabranch.bench.figure import Figure
 from anabranch.bench.replay import Replayed, replay
 from anabranch.bench.size import Size, spread
-from anabranch.data.lab import made_up_lab
 from anabranch.data.stream_star import CLASS, StreamStar, random_table, skewed
 from anabranch.model import AnabranchError, Attribute
 from anabranch.policies import ContentKnows, ContentLearns, Eddy, Policy
-from anabranch.policies.register import Register
-from anabranch.stats.gain import gain_ratio
 
 Bits = NDArray[np.bool_]
 
@@ -74,10 +72,15 @@ def _skew(task: tuple[int, float, int]) -> tuple[float, ...]:
     )
 
 
+@cache
+def _grid(joins: int, size: Size) -> NDArray[np.float64]:
+    """A row for each skew; several figures look at the same runs."""
+    return np.array(spread(_skew, [(joins, own, size.rows) for own in GRID], size))
+
+
 def skew(name: str, joins: int, size: Size) -> Figure:
     """Figures 3 and 4: improvement over SBR with varying skew."""
-    rows = spread(_skew, [(joins, own, size.rows) for own in GRID], size)
-    table = np.array(rows)
+    table = _grid(joins, size)
     reached = (table[:, 2] - table[:, 4]).sum() / (table[:, 2] - table[:, 3]).sum()
     below, above = table[:, 0] < table[:, 1], table[:, 0] > table[:, 1]
     axis = (100 * (table[:, 0] - table[:, 1])).tolist()
@@ -109,6 +112,45 @@ def skew(name: str, joins: int, size: Size) -> Figure:
         },
         ("skew = A - B (%)", "% improvement over SBR"),
     )
+
+
+def all_skews(size: Size) -> Figure:
+    """Section 6.3 over all numbers of joins: what the paper sums up in three figures."""
+    tables = {joins: _grid(joins, size) for joins in (2, 4, 6, 8)}
+    rows = [(joins, *_summed(table)) for joins, table in tables.items()]
+    whole = _summed(np.concatenate(list(tables.values())))
+    return Figure(
+        "skews",
+        "improvement over SBR over all skews, 2 to 8 joins",
+        "at most 67.8 % fewer routing calls (8 joins, bound 71.1 %); on average 26.9 % where A < B "
+        "and 10.2 % where A > B",
+        f"at most {whole[0]:.1%} (bound {whole[1]:.1%}); on average {whole[2]:.1%} where A < B "
+        f"(bound {whole[3]:.1%}), {whole[4]:.1%} where A > B (bound {whole[5]:.1%})",
+        (
+            "joins",
+            "most saved",
+            "bound",
+            "mean, A < B",
+            "bound, A < B",
+            "mean, A > B",
+            "bound, A > B",
+        ),
+        [*rows, ("all", *whole)],
+        {
+            "A < B": (list(tables), [100 * row[3] for row in rows]),
+            "A > B": (list(tables), [100 * row[5] for row in rows]),
+        },
+        ("joins", "% improvement over SBR"),
+    )
+
+
+def _summed(table: NDArray[np.float64]) -> tuple[float, ...]:
+    """The most that is saved and its bound, then means and theirs, by the sign of the skew."""
+    bound, saves = table[:, 5], table[:, 6]
+    below, above = table[:, 0] < table[:, 1], table[:, 0] > table[:, 1]
+    told = [saves.max(), bound.max()]
+    told += [part[side].mean() for side in (below, above) for part in (saves, bound)]
+    return tuple(map(float, told))
 
 
 # Figures 5, 6 and 7 -------------------------------------------------------------------------
@@ -202,105 +244,6 @@ def aggregate(size: Size) -> Figure:
     )
 
 
-# The Lab: Figure 8 and Q2 -------------------------------------------------------------------
-
-LAB_ATTRIBUTES = tuple(
-    Attribute(name) for name in ("sensorID", "day", "hour", "minute", "second", "year", "month")
-)
-
-
-def adaptivity(size: Size, window: int = 1_500) -> Figure:
-    """Figure 8: which attribute tells most about `light > 500`, and how much, over time."""
-    lab = made_up_lab()
-    passed = (np.asarray(lab["light"]) > 500)[:, None]
-    values = np.column_stack([np.asarray(lab[a.name], float) for a in LAB_ATTRIBUTES])
-    rows = []
-    for begin in range(0, len(passed) - window, window):
-        part = slice(begin, begin + window)
-        register = Register(LAB_ATTRIBUTES, 1, None, window)
-        register.update(values[part], passed[part], np.ones((window, 1), bool))
-        best = register.best(0, 0.001, pairs=False)
-        sensors = np.asarray(lab["sensorID"])[part].astype(int)
-        seen = np.bincount(sensors, minlength=55).astype(float)
-        out = np.bincount(sensors[passed[part, 0]], minlength=55).astype(float)
-        day, hour = int(lab["day"][begin]), int(lab["hour"][begin])
-        share = float(passed[part].mean())
-        name = str(best.partition) if best else "none"
-        rows.append((24 * (day - 1) + hour, share, name, float(gain_ratio(seen, out))))
-    size.tick()
-    axis = [row[0] for row in rows]
-    found = Counter(row[2] for row in rows)
-    light = [row for row in rows if 0.02 < row[1] < 0.98]
-    return Figure(
-        "fig8",
-        "light > 500 over three days and nights (made-up readings)",
-        "sensorID is almost always the best attribute, hours sometimes near dawn and dusk, none "
-        "when all or no rows pass",
-        f"best attribute by windows of {window} rows: "
-        + ", ".join(f"{name} {count}" for name, count in found.most_common())
-        + f"; of the {len(light)} windows with a selectivity between 2 and 98 %, sensorID in "
-        + f"{sum(row[2] == 'sensorID' for row in light)}",
-        ("hours", "selectivity", "best attribute", "gain ratio of sensorID"),
-        rows,
-        {
-            "selectivity": (axis, [row[1] for row in rows]),
-            "gain ratio of sensorID": (axis, [row[3] for row in rows]),
-        },
-        ("hours since the start", "share"),
-    )
-
-
-def q2(lab: Mapping[str, Any], seed: int) -> Bits:
-    """A random query Q2: each reading between a low and a high bound."""
-    random = np.random.default_rng([2, seed])
-    drops = []
-    for name in ("light", "temperature", "humidity", "voltage"):
-        column = np.asarray(lab[name], float)
-        low = np.quantile(column, random.uniform(0, 0.25))
-        high = np.quantile(column, random.uniform(0.75, 1))
-        drops.append((column < low) | (column > high))
-    return np.column_stack(drops)
-
-
-def _q2(seed: int) -> tuple[float, float, float, float]:
-    lab = made_up_lab()
-    drops = q2(lab, seed)
-    sbr, learns = (
-        replay(policy, drops, LAB_ATTRIBUTES, lab) for policy in (Eddy(), ContentLearns())
-    )
-    kept = int((~drops.any(axis=1)).sum())
-    to_drop = [done.evaluations - kept * drops.shape[1] for done in (sbr, learns)]
-    windows = drops[: len(drops) // 1000 * 1000].reshape(-1, 1000, drops.shape[1]).mean(axis=1)
-    edge = float(((windows < 0.02) | (windows > 0.98)).mean())
-    return (
-        1 - learns.evaluations / sbr.evaluations,
-        1 - learns.seconds / sbr.seconds,
-        1 - to_drop[1] / to_drop[0],
-        edge,
-    )
-
-
-def queries(size: Size) -> Figure:
-    """Q2: random queries over the Lab."""
-    rows = spread(_q2, range(size.streams), size)
-    calls, time, drop, edge = np.array(rows).mean(axis=0)
-    return Figure(
-        "q2",
-        f"{size.streams} random queries Q2 (made-up readings)",
-        "8 % fewer routing calls, 5 % less time, 18 % fewer calls until a row is dropped; "
-        "selectivities near 0 or 1 for 57.2 % of the time",
-        f"{calls:.1%} fewer evaluations, {time:.1%} less modelled time, {drop:.1%} fewer until a "
-        f"row is dropped; selectivities near 0 or 1 for {edge:.1%} of the time",
-        ("query", "calls saved", "time saved", "calls to a drop saved", "near 0 or 1"),
-        [(i, *row) for i, row in enumerate(rows)],
-        {
-            "evaluations": (range(len(rows)), sorted(100 * row[0] for row in rows)),
-            "until a drop": (range(len(rows)), sorted(100 * row[2] for row in rows)),
-        },
-        ("queries, by what is saved", "% improvement over SBR"),
-    )
-
-
 # A correlation that moves -------------------------------------------------------------------
 
 
@@ -364,6 +307,7 @@ COUNTED: dict[str, Callable[[Size], Figure]] = {
     "grid4": partial(skew, "grid4", 4),
     "fig4": partial(skew, "fig4", 6),
     "grid8": partial(skew, "grid8", 8),
+    "skews": all_skews,
     "fig5": breakdown,
     "fig6": improvement,
     "fig7": aggregate,

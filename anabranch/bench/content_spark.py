@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 import anabranch as ab
 from anabranch.bench.burn import burn, filter_on_bit, steps_for
-from anabranch.bench.content_replay import LAB_ATTRIBUTES, q2
+from anabranch.bench.content_lab import LAB_ATTRIBUTES, q2
 from anabranch.bench.figure import Figure
 from anabranch.bench.size import Size
 from anabranch.data.correlated import codes

@@ -93,6 +93,22 @@ def _shown(value: Any) -> str:
     return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
+def section(figure: Figure, name: str, script: bool) -> str:
+    """A figure as a part of a page; the first one with a plot brings the script along."""
+    head = "".join(f"<th>{column}</th>" for column in figure.columns)
+    rows = "".join(
+        f"<tr>{''.join(f'<td>{_shown(value)}</td>' for value in row)}</tr>" for row in figure.rows
+    )
+    parts = [f"<h2 id='{name}'>{name}: {figure.title}</h2>"]
+    parts.append(f"<p>Paper: {figure.paper}<br>Here: {figure.ours}</p>")
+    if figure.lines:
+        options = {"displayModeBar": False}
+        picture = figure.picture()
+        parts.append(pio.to_html(picture, full_html=False, include_plotlyjs=script, config=options))
+    parts.append(f"<table><tr>{head}</tr>{rows}</table>")
+    return "\n".join(parts)
+
+
 def write_page(figures: Sequence[Figure], title: str, path: Path) -> None:
     """All figures on one self-contained page."""
     parts = [
@@ -101,19 +117,6 @@ def write_page(figures: Sequence[Figure], title: str, path: Path) -> None:
     ]
     script = True
     for figure in figures:
-        head = "".join(f"<th>{column}</th>" for column in figure.columns)
-        rows = "".join(
-            f"<tr>{''.join(f'<td>{_shown(value)}</td>' for value in row)}</tr>"
-            for row in figure.rows
-        )
-        parts.append(f"<h2>{figure.name}: {figure.title}</h2>")
-        parts.append(f"<p>Paper: {figure.paper}<br>Here: {figure.ours}</p>")
-        if figure.lines:
-            options = {"displayModeBar": False}
-            picture = figure.picture()
-            parts.append(
-                pio.to_html(picture, full_html=False, include_plotlyjs=script, config=options)
-            )
-            script = False
-        parts.append(f"<table><tr>{head}</tr>{rows}</table>")
+        parts.append(section(figure, figure.name, script))
+        script = script and not figure.lines
     path.write_text("\n".join([*parts, "</body></html>"]), encoding="utf-8")

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from anabranch.bench.content_replay import LAB_ATTRIBUTES, moved_stream, q2
+from anabranch.bench.content_lab import LAB_ATTRIBUTES, q2
+from anabranch.bench.content_replay import moved_stream
 from anabranch.bench.figure import Figure
 from anabranch.bench.replay import EVALUATION, replay
 from anabranch.bench.size import Size, spread

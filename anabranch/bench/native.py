@@ -47,7 +47,7 @@ class Workload:
 
 
 @dataclass
-class _Race:
+class Race:
     """One table in Parquet files, and the predicates on it."""
 
     spark: SparkSession
@@ -85,13 +85,13 @@ class _Race:
         assert row is not None
         return int(row[0]), int(row[1] or 0)
 
-    def looked(self) -> "_Looked":
+    def looked(self) -> "Looked":
         """What the predicates make of a large sample, and what each row takes."""
         query = Query(tuple(Operator(predicate.name) for predicate in self.predicates))
         conditions = {predicate.name: F.expr(predicate.spark) for predicate in self.predicates}
         with looking(self.df, query, conditions, THOROUGH, 0) as look:
             kinds = look.some.select("kind").toArrow().column("kind").to_pylist()
-            return _Looked(query, ~look.timed.passed, look.timed.seconds, np.array(kinds))
+            return Looked(query, ~look.timed.passed, look.timed.seconds, np.array(kinds))
 
     def by_class(self, orders: Mapping[str, Sequence[int]]) -> DataFrame:
         """As somebody would write it who was told the classes and their orders."""
@@ -108,7 +108,7 @@ class _Race:
 
 
 @dataclass(frozen=True)
-class _Looked:
+class Looked:
     """Sampled rows: which predicates drop them, the seconds of each, and their classes."""
 
     query: Query
@@ -133,7 +133,7 @@ class _Looked:
         return orders
 
 
-def _orders(race: _Race, looked: _Looked) -> dict[str, list[int]]:
+def _orders(race: Race, looked: Looked) -> dict[str, list[int]]:
     """Static orders to run against: all of few predicates, else written, best and worst."""
     count = len(race.predicates)
     if count <= FEW:
@@ -169,7 +169,7 @@ def _figure(name: str, work: Workload, spark: SparkSession, size: Size, repeat: 
         # Files as a log has them, one after the other.
         table.repartitionByRange(FILES, "id").sortWithinPartitions("id").write.parquet(path)
         size.tick()
-        race = _Race(spark, [BY_NAME[name] for name in work.names], path)
+        race = Race(spark, [BY_NAME[name] for name in work.names], path)
         looked = race.looked()
         orders = _orders(race, looked)
         begin = time.perf_counter()

@@ -6,7 +6,7 @@ Arguments: input folder, output folder, checkpoint.
 import sys
 from pathlib import Path
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 import anabranch as ab
 from anabranch.data.shifting import stream_of
@@ -25,8 +25,8 @@ def kept(df: DataFrame) -> DataFrame:
     return df.filter("a % 2 = 1 and b % 2 = 1 and c % 2 = 1 and d % 2 = 1")
 
 
-def main(source: str, sink: str, checkpoint: str) -> None:
-    spark = local_session("anabranch rounds")
+def life(spark: SparkSession, source: str, sink: str, checkpoint: str) -> None:
+    """All rounds that are left to do."""
 
     def write(df: DataFrame, number: int) -> None:
         df.write.mode("overwrite").parquet(f"{sink}/round={number}")
@@ -34,6 +34,11 @@ def main(source: str, sink: str, checkpoint: str) -> None:
     query = mixed(stream_of(spark, Path(source)))
     handle = query.stream(write, checkpoint, trigger="available now")
     handle.await_termination()
+
+
+def main(source: str, sink: str, checkpoint: str) -> None:
+    spark = local_session("anabranch rounds")
+    life(spark, source, sink, checkpoint)
     spark.stop()
 
 

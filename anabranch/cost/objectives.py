@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import inf, isinf, sqrt
 
-from scipy.optimize import brentq
+import scipy
 
 from anabranch.cost.flow import Flow, full_rate, steadily
 from anabranch.cost.rate import FOREVER, SOON, JoinTree, Node, Source
@@ -96,7 +96,7 @@ def _local_time(tree: JoinTree, results: float) -> float:
         late *= 2
         if late > FOREVER:
             return inf
-    half = float(brentq(missing, 0.0, late)) / 2
+    half = float(scipy.optimize.brentq(missing, 0.0, late)) / 2
     return max(number / rate if rate else inf for number, rate in _pushed(tree, results, half))
 
 

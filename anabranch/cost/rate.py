@@ -9,8 +9,7 @@ from functools import cached_property
 from math import inf, isinf
 from typing import Literal
 
-from scipy.integrate import quad
-from scipy.optimize import brentq
+import scipy  # its parts are loaded where they are used: every worker imports this module
 
 from anabranch.cost.checks import check_not_negative, check_selectivity, is_number
 from anabranch.model import InputError
@@ -232,7 +231,7 @@ class JoinTree:
         """Equation 3: how many there are by a time."""
         check_not_negative("by", by)
         ends = sorted(end for end in self._ends() if 0 < end < by)
-        found, _ = quad(self.rate, 0.0, by, limit=200, points=ends or None)
+        found, _ = scipy.integrate.quad(self.rate, 0.0, by, limit=200, points=ends or None)
         return min(float(found), self.total)
 
     def _ends(self) -> set[float]:
@@ -252,7 +251,11 @@ class JoinTree:
             late *= 2
             if late > FOREVER:
                 return inf
-        return float(brentq(lambda t: self.results(t) - results, 0.0, late, xtol=1e-9, rtol=1e-9))
+        return float(
+            scipy.optimize.brentq(
+                lambda t: self.results(t) - results, 0.0, late, xtol=1e-9, rtol=1e-9
+            )
+        )
 
     def joins(self) -> "list[JoinTree]":
         """All joins in it, those of streams before those of their results."""

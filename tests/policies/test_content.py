@@ -42,7 +42,7 @@ def test_eight_joins_with_the_largest_skew():
 @pytest.mark.parametrize("joins", [2, 4, 6, 8])
 def test_most_of_what_content_knows_saves_over_the_grid(joins):
     knows = learns = 0
-    for own in GRID:
+    for own in GRID[::2]:
         done = run_star(StreamStar(skewed(joins, own)))
         knows += done["SBR"].evaluations - done["Knows"].evaluations
         learns += done["SBR"].evaluations - done["Learns"].evaluations

@@ -1,10 +1,11 @@
 """A streaming query in a process of its own, so that it can be killed.
 
-Arguments: input folder, output folder, checkpoint, files per micro-batch.
+Arguments: input folder, output folder, checkpoint.
 """
 
 import sys
 
+import anabranch as ab
 from anabranch.spark.session import local_session
 
 
@@ -24,10 +25,8 @@ PREDICATES = (first, second, third)
 SCHEMA = "id long, k long"
 
 
-def main(source: str, sink: str, checkpoint: str) -> None:
-    import anabranch as ab
-
-    spark = local_session("anabranch stream job")
+def life(spark, source: str, sink: str, checkpoint: str):
+    """The report of what was left to do."""
     stream = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", "1").parquet(source)
     query = ab.query(stream)
     for predicate in PREDICATES:
@@ -41,7 +40,12 @@ def main(source: str, sink: str, checkpoint: str) -> None:
         .start()
     )
     handle.awaitTermination()
-    print(run.report().rows_in, run.report().scope, flush=True)
+    return run.report()
+
+
+def main(source: str, sink: str, checkpoint: str) -> None:
+    spark = local_session("anabranch stream job")
+    life(spark, source, sink, checkpoint)
     spark.stop()
 
 

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from pyspark.sql import functions as F
 
+from anabranch.data.flights import flight_tables
 from anabranch.data.market import ROWS, Market
 from anabranch.data.routers import ROUTERS, Routers
 
@@ -46,7 +47,7 @@ def test_routers(spark, example):
 
 def test_flights(spark, example):
     flights = example("flights")
-    data = flights.tables()
+    data = flight_tables()
     streams = {n: table(spark, flights.by_day(data[n], 2)) for n in ("flights", "weather")}
     bounded = {n: spark.createDataFrame(data[n]) for n in ("planes", "airports", "airlines")}
     found = flights.joined(streams, bounded)[0].toPandas()

@@ -139,13 +139,12 @@ def test_streams_give_what_one_statement_gives_also_after_a_restart(rocksdb, fol
     declared(streams_of(rocksdb, source)).run(cells=4, checkpoint=str(tmp_path / "new"))
 
 
+# Others are joined by the kernel alone, against brute force.
 SHAPES = {
-    "pair, two columns": (["a.x = b.x AND a.y = b.y"], "auto"),
-    "star of four": (["a.x = b.x", "a.y = c.y", "a.z = d.z"], "mesh"),
-    "chain of five": (["a.x = b.x", "b.y = c.y", "c.z = d.z", "d.x = e.x"], "content"),
+    "star of four": (["a.x = b.x", "a.y = c.y AND a.x = c.x", "a.z = d.z"], "content"),
     "cycle of six": (
         ["a.x = b.x", "b.y = c.y", "c.z = d.z", "d.x = e.x", "e.y = f.y", "f.z = a.z"],
-        "eddy",
+        "auto",
     ),
     "chain of four, as Spark's own joins of two pairs": (
         ["a.x = b.x", "b.y = c.y", "c.z = d.z"],
@@ -168,7 +167,7 @@ def small(random, file):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_shapes_of_two_to_six_streams_give_what_one_statement_gives(rocksdb, tmp_path, shape):
+def test_shapes_of_four_to_six_streams_give_what_one_statement_gives(rocksdb, tmp_path, shape):
     predicates, policy = SHAPES[shape]
     names = sorted(
         {side.split(".")[0] for text in predicates for side in text.split() if "." in side}

@@ -48,7 +48,7 @@ def test_each_kind_of_predicate_over_each_type(everything, label):
     assert 0 < len(rows) < everything.count()
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     labels=st.lists(st.sampled_from(PREDICATES), min_size=2, max_size=6, unique=True),
     policy=st.sampled_from([policy.name for policy in POLICIES]),

@@ -1,0 +1,96 @@
+"""Runs every peer on every workload, in turns, and compares results and times."""
+
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from anabranch.bench.figure import Figure
+from anabranch.bench.joins import JOINS
+from anabranch.bench.peers import systems, workloads
+from anabranch.bench.peers.peer import PEERS, Peer
+from anabranch.bench.peers.task import Result, Task
+from anabranch.bench.peers.workload import WORKLOADS, Workload
+from anabranch.bench.runner import Bench, Measured
+from anabranch.bench.size import Size
+from anabranch.model import AnabranchError
+
+__all__ = ["PEERS_BENCH", "contest", "systems", "workloads"]
+
+OURS = "Anabranch"
+
+
+def contest(
+    spark: SparkSession, task: Task, size: Size, repeat: int
+) -> tuple[dict[str, list[float]], dict[str, str], Result]:
+    """Seconds of every peer that takes part, why others do not, and what all of them found."""
+    taking, out = dict[str, Peer](), dict[str, str]()
+    for kind in PEERS:
+        peer = kind(spark)
+        why = peer.cannot(task) if kind.installed() else f"{kind.module} is not installed"
+        if why:
+            out[kind.name] = why
+        else:
+            taking[kind.name] = peer
+    found = {}
+    for name, peer in taking.items():  # warm up, and see that all agree
+        found[name] = peer.run(task)
+        size.tick()
+    if len(set(found.values())) != 1:
+        raise AnabranchError(f"the results differ: {found}")
+    seconds: dict[str, list[float]] = {name: [] for name in taking}
+    for turn in range(repeat):
+        for name in random.Random(turn).sample(list(taking), len(taking)):
+            begin = time.perf_counter()
+            taking[name].run(task)
+            seconds[name].append(time.perf_counter() - begin)
+            size.tick()
+    return seconds, out, found[OURS]
+
+
+def figure(workload: Workload, spark: SparkSession, size: Size, repeat: int) -> Figure:
+    """All peers on one workload."""
+    with tempfile.TemporaryDirectory() as folder:
+        task = workload.make(spark, Path(folder), round(size.rows * workload.share))
+        seconds, out, (passed, _) = contest(spark, task, size, repeat)
+    rows = [_row(name, times, seconds[OURS]) for name, times in seconds.items()]
+    rows += [(name, why, "", "", "", "", "") for name, why in out.items()]
+    ratios = {row[0]: row[4] for row in rows if row[4] != ""}
+    told = "; ".join(f"{name}: {ratio:.2f}x" for name, ratio in ratios.items() if name != OURS)
+    shown = list(seconds)
+    return Figure(
+        workload.name,
+        f"{workload.about}, {passed:,} rows pass, {repeat} turns",
+        "no paper; wanted: ahead of all with Python predicates and with classes",
+        f"Anabranch is faster by, {told}",
+        ("contestant", "seconds", "least", "most", "Anabranch is faster by", "from", "to"),
+        rows,
+        {"seconds": (shown, [statistics.median(seconds[name]) for name in shown])},
+        ("contestant", "seconds"),
+        bars=True,
+    )
+
+
+def _row(name: str, times: list[float], ours: list[float]) -> tuple[str | float, ...]:
+    """Ratios are of pairs of one turn."""
+    ratios = [other / mine for other, mine in zip(times, ours, strict=True)]
+    middle = statistics.median
+    return (name, middle(times), min(times), max(times), middle(ratios), min(ratios), max(ratios))
+
+
+def _measured() -> Measured:
+    told: Mapping[str, Workload] = WORKLOADS
+    return {
+        **{name: partial(figure, workload) for name, workload in told.items()},
+        "joins": lambda spark, size, repeat: JOINS.measured["four"](
+            spark, Size(max(1_000, size.rows // 5), tick=size.tick), repeat
+        ),
+    }
+
+
+PEERS_BENCH = Bench("Peers", {}, _measured())

@@ -1,0 +1,1 @@
+"""`anabranch reproduce`: the figures and tables of the five papers, ours beside them."""

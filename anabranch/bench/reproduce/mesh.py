@@ -1,0 +1,125 @@
+"""What the paper on Query Mesh says of its figures (Section 6)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from anabranch.bench.figure import Figure
+from anabranch.bench.mesh_replay import COUNTED
+from anabranch.bench.mesh_spark import MEASURED
+from anabranch.bench.reproduce.claim import Claim, at_least, at_most, held, percent
+from anabranch.bench.reproduce.experiment import Experiment
+from anabranch.bench.size import Size
+
+
+def _rates(figure: Figure) -> Mapping[str, Any]:
+    return {row[0]: row[1] for row in figure.rows}
+
+
+def _share(text: str) -> float:
+    return float(text.rstrip("%")) / 100
+
+
+def fig10a(figure: Figure) -> Sequence[Claim]:
+    rates = _rates(figure)
+    mesh = rates["mesh"]
+    return (
+        at_least("output rate over a single plan", 0.44, mesh / rates["single plan"] - 1),
+        at_least("over Eddy+CBR with batches", 0.18, mesh / rates["Eddy+CBR, batches"] - 1),
+        at_least("over Eddy+CBR row by row", 0.27, mesh / rates["Eddy+CBR, row by row"] - 1),
+        at_most(
+            "classifying, share of the run",
+            0.02,
+            next(_share(row[7]) for row in figure.rows if row[0] == "mesh"),
+        ),
+    )
+
+
+def uniform(figure: Figure) -> Sequence[Claim]:
+    rates = _rates(figure)
+    return (
+        at_most(
+            "output rate below a single plan's, nothing to gain",
+            0.022,
+            1 - rates["mesh"] / rates["single plan"],
+            "six further columns travel and are looked at",
+        ),
+        at_least(
+            "over Eddy+CBR with batches", 0.24, rates["mesh"] / rates["Eddy+CBR, batches"] - 1
+        ),
+    )
+
+
+def fig11(figure: Figure) -> Sequence[Claim]:
+    single, eddy, mesh = (row[1] for row in figure.rows)
+    return (
+        held(
+            "results of the mesh over time",
+            "significantly more than SP and MR",
+            f"{percent(mesh / single - 1)} and {percent(mesh / eddy - 1)} more",
+            mesh > 1.1 * single and mesh > 1.1 * eddy,
+        ),
+    )
+
+
+def fig12(figure: Figure) -> Sequence[Claim]:
+    claims = []
+    for name in ("ii", "sa"):
+        ms = [row[2] for row in figure.rows if row[0] == name]
+        claims.append(
+            held(
+                f"search time of {name.upper()}-QM, 8 to 100 training tuples",
+                "grows with the training set",
+                f"{ms[0]:.0f} to {ms[-1]:.0f} ms",
+                ms[-1] > ms[0],
+            )
+        )
+    return claims
+
+
+def fig13(figure: Figure) -> Sequence[Claim]:
+    rates = {row[0]: row[2] for row in figure.rows if row[1] == "ii"}
+    best = max(rates.values())
+    told = ", ".join(f"{name} {rate / best - 1:+.1%}" for name, rate in rates.items())
+    return (
+        held(
+            "output rate from the route-driven start, against the best",
+            "route-driven is the best",
+            told,
+            rates["route_driven"] >= best,
+            "the start hardly matters here: from all of them the search finds nearly the same mesh",
+        ),
+        held(
+            "the worst start, against the best",
+            "-19 %",
+            f"{min(rates.values()) / best - 1:+.1%}",
+            min(rates.values()) / best - 1 >= -0.19,
+        ),
+    )
+
+
+MESH = (
+    Experiment(
+        "mesh/fig11",
+        "results over time",
+        fig11,
+        COUNTED["fig11"],
+        quick=Size(200_000),
+        full=Size(1_000_000),
+    ),
+    Experiment("mesh/fig12", "search time by training set", fig12, COUNTED["fig12"], timed=True),
+    Experiment("mesh/fig13", "output rate by start solution", fig13, COUNTED["fig13"]),
+    Experiment(
+        "mesh/fig10a",
+        "output rate and overhead, skewed",
+        fig10a,
+        measure=MEASURED["fig10"],
+        full=Size(1_000_000),
+    ),
+    Experiment(
+        "mesh/fig10a-uniform",
+        "output rate, nothing to gain",
+        uniform,
+        measure=MEASURED["uniform"],
+        full=Size(1_000_000),
+    ),
+)
