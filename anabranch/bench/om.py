@@ -16,7 +16,14 @@ import anabranch as ab
 from anabranch.bench.burn import burn, steps_for
 from anabranch.bench.figure import Figure
 from anabranch.bench.om_histogram import histogram
-from anabranch.bench.om_replay import fidelity, join, join_partitions, partitions, trace
+from anabranch.bench.om_replay import (
+    fidelity,
+    join,
+    join_partitions,
+    partitions,
+    several,
+    trace,
+)
 from anabranch.bench.runner import Bench
 from anabranch.bench.size import Size
 from anabranch.data.shifting import stream_of
@@ -171,6 +178,7 @@ OM_BENCH = Bench(
         "partitions": partitions,
         "join": join,
         "join_partitions": join_partitions,
+        "several": several,
         "trace": trace,
         "histogram": histogram,
     },

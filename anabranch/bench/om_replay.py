@@ -310,3 +310,26 @@ def trace(size: Size) -> Figure:
         lines,
         ("second", "fidelity"),
     )
+
+
+def several(size: Size) -> Figure:
+    """Section 5: ten queries, served in turns, of one stream and of joins."""
+    kinds = [*(6 * [("single", 40)]), *(4 * [("join", 10)])]
+    names = list(SPEEDS)
+    tasks: list[Task] = [
+        (names[seed % len(names)] if kind == "single" else kind, 0.26, seed, parts, False, 0.0)
+        for seed, (kind, parts) in enumerate(kinds)
+    ]
+    runs = spread(_run, tasks, size)
+    rows = []
+    for name, printed in (("single", 0.95), ("join", 0.90)):
+        mine = [run.fidelity for run, (kind, _) in zip(runs, kinds, strict=True) if kind == name]
+        rows.append((name, len(mine), printed, float(np.mean(mine)), min(mine)))
+    return Figure(
+        "several",
+        f"ten queries, a stream of its own for each, {ROUNDS} rounds, variation 0.26",
+        "95 % for queries on one stream, 90 % for joins",
+        "; ".join(f"{row[0]}: {row[3]:.1%}" for row in rows),
+        ("queries", "how many", "printed", "fidelity", "least"),
+        rows,
+    )

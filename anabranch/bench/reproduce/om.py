@@ -39,6 +39,20 @@ def costs(figure: Figure) -> Sequence[Claim]:
     ]
 
 
+def rounds(figure: Figure) -> Sequence[Claim]:
+    return [
+        held(f"what passes in round {number}", printed, ours, printed == ours)
+        for number, printed, ours in figure.rows
+    ]
+
+
+def several(figure: Figure) -> Sequence[Claim]:
+    return [
+        at_least(f"fidelity of ten queries at once, {name}", printed, ours)
+        for name, _, printed, ours, _ in figure.rows
+    ]
+
+
 def fig3a(figure: Figure) -> Sequence[Claim]:
     _, fidelity, moves, switches, decisions, per_row = figure.rows[0]
     return (
@@ -122,11 +136,13 @@ def fig4b(figure: Figure) -> Sequence[Claim]:
 COUNTED = {
     "fig2": (EXAMPLES["fig2"], fig2, "rate and memory of two plans"),
     "costs": (EXAMPLES["costs"], costs, "Section 3: cost under two weightings"),
+    "rounds": (EXAMPLES["rounds"], rounds, "Section 3.1: what comes out of rounds"),
     "fig3a": (OM_BENCH.counted["trace"], fig3a, "fidelity over time"),
     "fig3b": (OM_BENCH.counted["fidelity"], fig3b, "fidelity on erratic streams"),
     "fig3c": (OM_BENCH.counted["partitions"], fig3c, "fidelity by the fineness of the chart"),
     "fig4a": (OM_BENCH.counted["join"], fig4a, "fidelity of a join"),
     "fig4b": (OM_BENCH.counted["join_partitions"], fig4b, "the same by fineness"),
+    "several": (OM_BENCH.counted["several"], several, "Section 5: ten queries at once"),
 }
 OM = tuple(
     Experiment(f"om/{name}", about, judge, count, quick=Size(1_000), full=Size(1_000))
