@@ -137,6 +137,31 @@ def reproduce(names: tuple[str, ...], only_list: bool, quick: bool, output: Path
         raise AnabranchError("differs, and no reason is known: " + "; ".join(unexpected))
 
 
+@main.command()
+@click.option("--check", is_flag=True, help="only tell which are not as the data would make them")
+@click.option("--pictures", is_flag=True, help="draw those of docs/policies, too")
+def results(check: bool, pictures: bool) -> None:
+    """Make docs/results.md and the table of the README from the data under benchmarks/results.
+
+    Works in a clone, in its root.
+    """
+    from anabranch.bench.results.write import stale, write
+
+    root = Path()
+    if not (root / "benchmarks" / "results").is_dir():
+        raise AnabranchError("no benchmarks/results here: run this in the root of a clone")
+    if pictures:
+        from anabranch.bench.pictures import write_pictures
+
+        with Console(stderr=True).status("drawing") as status:
+            write_pictures(root / "docs" / "policies", lambda name: status.update(f"drawn: {name}"))
+    found = stale(root) if check else write(root)
+    for path in found:
+        click.echo(f"{'not as the data would make it' if check else 'made'}: {path}")
+    if check and found:
+        raise AnabranchError("run anabranch results")
+
+
 @main.group()
 def bench() -> None:
     """Measure, side by side in one run."""

@@ -58,7 +58,7 @@ def test_bench_content_writes_data_pictures_and_a_page(tmp_path):
     sizes = ("--rows", "4000", "--streams", "1", "--repeat", "1")
     done = spawn(tmp_path, "bench", "content", *names, *sizes, "--output", "out")
     assert done.returncode == 0, done.stderr[-2000:]
-    figures = {f["name"]: f for f in json.loads((tmp_path / "out" / "figures.json").read_text())}
+    figures = {path.stem: json.loads(path.read_text()) for path in tmp_path.glob("out/*.json")}
     assert set(figures) == set(names)
     assert [row[0] for row in figures["fig4"]["rows"]] == [round(0.05 * i, 2) for i in range(1, 20)]
     assert sum(figures["fig5"]["rows"][0][1:]) == pytest.approx(1)
@@ -75,7 +75,7 @@ def test_bench_mesh_writes_data_pictures_and_a_page(tmp_path):
         tmp_path, "bench", "mesh", *names, "--rows", "20000", "--repeat", "1", "--output", "out"
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    figures = {f["name"]: f for f in json.loads((tmp_path / "out" / "figures.json").read_text())}
+    figures = {path.stem: json.loads(path.read_text()) for path in tmp_path.glob("out/*.json")}
     assert set(figures) == set(names)
     assert [row[0] for row in figures["xor"]["rows"]][-2:] == ["mesh", "auto"]
     for name in ("fig11", "drift"):
@@ -120,7 +120,9 @@ def test_benches_that_count_write_data_pictures_and_a_page(tmp_path, bench, figu
     output = tmp_path / "out"
     told = call("bench", bench, *figures, "--output", str(output))
     assert told.exit_code == 0, told.output
-    data = json.loads((output / "figures.json").read_text())
-    assert tuple(figure["name"] for figure in data) == figures
+    data = {path.stem: json.loads(path.read_text()) for path in output.glob("*.json")}
+    assert set(data) == set(figures)
+    assert all(figure["name"] == name for name, figure in data.items())
+    assert all(figure["made"]["commit"] for figure in data.values())
     assert (output / "index.html").exists()
     assert list(output.glob("*.png"))

@@ -12,6 +12,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from anabranch.bench.figure import Figure, write_page
 from anabranch.bench.size import Size
+from anabranch.bench.stamp import stamp
 from anabranch.model import AnabranchError, InputError, closest
 from anabranch.spark.session import local_session
 
@@ -76,9 +77,10 @@ class Bench:
 
 
 def _write(figures: Sequence[Figure], title: str, output: Path) -> None:
+    """A file for each figure, so that a run of one leaves the others as they are."""
     newest = figures[-1]
-    data = json.dumps([figure.to_dict() for figure in figures], indent=1)
-    (output / "figures.json").write_text(data + "\n", encoding="utf-8")
+    data = json.dumps({**newest.to_dict(), "made": stamp()}, indent=1)
+    (output / f"{newest.name}.json").write_text(data + "\n", encoding="utf-8")
     if newest.lines:
         newest.save_png(output / f"{newest.name}.png")
     write_page(figures, title, output / "index.html")

@@ -137,12 +137,17 @@ def before(heading, spark, folder, names):
         names["run"].df.count()
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/guide.md", "docs/policies.md"])
-def test_code_blocks_run(spark, place, name):
-    names = known(spark)
-    found = list(blocks(name))
-    assert found
-    for heading, code in found:
+POLICY_PAGES = sorted(f"docs/policies/{path.name}" for path in ROOT.glob("docs/policies/*.md"))
+
+
+@pytest.mark.parametrize("pages", [["README.md"], ["docs/guide.md"], POLICY_PAGES])
+def test_code_blocks_run(spark, place, pages):
+    names = {**known(spark), "ab": ab}
+    found = [(name, *block) for name in pages for block in blocks(name)]
+    assert len(found) >= len(pages) - 1  # `rate` has none
+    for name, heading, code in found:
+        if name.startswith("docs/policies"):
+            names["query"] = declared(packets(spark), spark)
         before(heading, spark, place, names)
         # The JVM has a working folder of its own.
         there = re.sub(r'"(checkpoints|events|out)(?=[/"])', rf'"{place}/\1', code)

@@ -23,6 +23,7 @@ from anabranch.bench.figure import Figure
 from anabranch.bench.reproduce.experiment import Experiment, Outcome
 from anabranch.bench.reproduce.page import write_page
 from anabranch.bench.reproduce.registry import chosen
+from anabranch.bench.stamp import stamp
 from anabranch.model import AnabranchError
 from anabranch.spark.session import local_session
 
@@ -52,6 +53,8 @@ def reproduce(
             _write(outcomes, outcome, output)
             progress.advance(task)
     write_page(outcomes, output / "index.html")
+    made = json.dumps({**stamp(), "summary": summary(outcomes)}, indent=1)
+    (output / "made.json").write_text(made + "\n", encoding="utf-8")
     if left_out:
         console.print(f"Left to a full run, since they take times: {', '.join(left_out)}")
     console.print(summary(outcomes))

@@ -1,0 +1,106 @@
+"""docs/results.md, from the data under benchmarks/results."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from anabranch.bench.reproduce.registry import PAPERS
+from anabranch.bench.results.losses import losses, ratios
+from anabranch.bench.results.stored import Reproduced, Stored, figures, reproduced
+from anabranch.bench.results.tables import table
+
+HEAD = """# Results
+
+Made by `anabranch results` from the data under [benchmarks/results](../benchmarks/results), which
+the benchmarks wrote; not edited by hand. Contestants take turns within a run, ratios are of pairs
+of one turn, figures are medians, and losing rows are there. The machine is a noisy one.
+"""
+# Folder -> heading, and what one should know.
+BENCHES: Mapping[str, tuple[str, str]] = {
+    "peers": (
+        "What one would pick instead",
+        "The same Parquet files, functions and expressions, all on two cores. The best order is "
+        "known to nobody but the contestants called so, who are told it. Runs learn from nothing, "
+        "and planning is in their time.",
+    ),
+    "scale": (
+        "Growth",
+        "Functions of a microsecond that drop three rows in ten, in correlated pairs, by `auto`.",
+    ),
+    "joins": ("Joins of streams", "One operator against Spark's own stream-stream joins."),
+    "queries": ("Several queries in one pass", ""),
+    "om": ("Rate against memory", "Rounds on Spark under OM and under each single order."),
+    "rounds": ("Rounds", "A stream in rounds against a plain `foreachBatch` in the best order."),
+    "native": ("Native predicates", "Plans inside Catalyst against static orders and DuckDB."),
+    "rates": ("Plans by rates", "On Spark."),
+}
+# Where a picture says more than the table.
+PICTURES = ("scale",)
+
+
+def page(root: Path) -> str:
+    """All of it."""
+    folder = root / "benchmarks" / "results"
+    parts = [HEAD]
+    for name, (heading, about) in BENCHES.items():
+        found = figures(folder / name)
+        if found:
+            parts.append(_bench(name, heading, about, found))
+    parts.append(_papers(reproduced(folder / "reproduce")))
+    return "\n".join(parts)
+
+
+def _bench(name: str, heading: str, about: str, found: Mapping[str, Stored]) -> str:
+    parts = [f"## {heading}", about, ""] if about else [f"## {heading}", ""]
+    if name == "peers":
+        parts += [*_matrix(found), ""]
+    for figure in found.values():
+        parts += [
+            f"### {heading}: {figure.name}",
+            f"{figure.title}. `{figure.made['command']}`",
+            "",
+        ]
+        parts += [f"**{figure.ours[:1].upper()}{figure.ours[1:]}.**", ""]
+        if name in PICTURES:
+            picture = f"../benchmarks/results/{name}/{figure.name}.png"
+            parts += [f"![{figure.title}]({picture})", ""]
+        parts += [table(figure.columns, figure.rows), ""]
+    return "\n".join([*parts, _signed([figure.made for figure in found.values()])])
+
+
+def _matrix(found: Mapping[str, Stored]) -> list[str]:
+    """Workloads by contestants, and where others are ahead."""
+    raced = {name: ratios(figure) for name, figure in found.items() if name != "joins"}
+    names = list(dict.fromkeys(name for told in raced.values() for name in told))
+    rows = [
+        [workload, *(f"{told[name]:.2f}x" if name in told else "" for name in names)]
+        for workload, told in raced.items()
+    ]
+    parts = ["How many times as fast Anabranch is:", "", table(["workload", *names], rows), ""]
+    behind = losses({name: figure for name, figure in found.items() if name != "joins"})
+    if behind:
+        told = [(w, name, f"{ratio:.2f}x", why) for w, name, ratio, why in behind]
+        parts += ["Where others are ahead:", "", table(["workload", "who", "", "why"], told)]
+    return parts
+
+
+def _papers(told: Reproduced) -> str:
+    parts = ["## The five papers", f"`{told.made['command']}`: {told.made['summary']}.", ""]
+    for key, title in PAPERS.items():
+        rows = []
+        for outcome in told.outcomes:
+            if outcome["name"].split("/")[0] != key:
+                continue
+            for claim in outcome["claims"]:
+                verdict = claim["verdict"] + (f": {claim['why']}" if claim["why"] else "")
+                rows.append(
+                    (outcome["name"], claim["what"], claim["paper"], claim["ours"], verdict)
+                )
+        parts += [f"### {title}", "", table(["", "claim", "the paper", "here", ""], rows), ""]
+    return "\n".join([*parts, _signed([told.made])])
+
+
+def _signed(made: Sequence[Mapping[str, str]]) -> str:
+    """By which commits, on what."""
+    commits = ", ".join(dict.fromkeys(one["commit"] for one in made))
+    where = dict.fromkeys(f"{one['cores']} cores, {one['versions']}" for one in made)
+    return f"Commit {commits}; {'; '.join(where)}.\n"
