@@ -32,7 +32,7 @@ demo: java setup  ## monitor a million packets by plain Spark and by Anabranch, 
 	$(BIN)/anabranch demo --rows $(ROWS)
 
 test: java setup  ## run all tests
-	@echo "tests without Spark, and beside them those on Spark"
+	@echo "tests on one Spark session, and beside them all others"
 	@$(BIN)/python -m pytest --ignore=tests/spark & plain=$$!; trap "kill $$plain" INT TERM; \
 	  $(BIN)/python -m pytest tests/spark; spark=$$?; wait $$plain && exit $$spark
 

@@ -7,13 +7,13 @@ import sys
 
 import pytest
 
-from tests.spark.connect_job import ROWS
+from tests.processes.connect_job import ROWS
 
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory):
     folder = tmp_path_factory.mktemp("connect")
-    command = [sys.executable, "-m", "tests.spark.connect_job", str(folder)]
+    command = [sys.executable, "-m", "tests.processes.connect_job", str(folder)]
     done = subprocess.run(
         command, check=False, capture_output=True, text=True, timeout=240, cwd=os.getcwd()
     )

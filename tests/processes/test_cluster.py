@@ -9,7 +9,7 @@ import numpy
 import pytest
 from pyspark.find_spark_home import _find_spark_home
 
-from tests.spark import cluster_job
+from tests.processes import cluster_job
 
 
 @pytest.fixture
