@@ -8,11 +8,13 @@ import pytest
 import anabranch as ab
 from anabranch import public
 
-DEAR = ("anabranch.api", "anabranch.public", "matplotlib", "scipy.optimize", "sklearn", "sqlglot")
+DEAR = ("anabranch.api", "anabranch.public", "anabranch.policies.registry", "matplotlib", "pandas")
+DEAR += ("scipy", "sklearn", "sqlglot")
+LOADED = "import anabranch.spark.worker, anabranch.spark.predicates, anabranch.policies.query_mesh"
 
 
 def test_workers_load_no_more_than_they_need():
-    code = f"import anabranch.spark.worker, sys; print([m for m in {DEAR} if m in sys.modules])"
+    code = f"{LOADED}, sys; print([m for m in {DEAR} if m in sys.modules])"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "[]"
 

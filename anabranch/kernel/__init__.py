@@ -3,14 +3,11 @@
 from anabranch.kernel.fabric import Fabric
 from anabranch.kernel.ledger import Ledger
 from anabranch.kernel.predicate import ArrowPredicate, Predicate, RowPredicate
-from anabranch.kernel.probe import KeyIndex, Probe
 
 __all__ = [
     "ArrowPredicate",
     "Fabric",
-    "KeyIndex",
     "Ledger",
     "Predicate",
-    "Probe",
     "RowPredicate",
 ]

@@ -39,12 +39,28 @@ class KeyIndex:
 
     def contains(self, columns: Sequence[pa.Array]) -> Mask:
         """Whether each row's key is in the table."""
-        codes = _find(self._levels[0], _values(columns[0]), _valid(columns[0]))
+        codes = _places(self._levels[0], columns[0], _valid(columns[0]))
         for level, pairs, column in zip(self._levels[1:], self._pairs, columns[1:], strict=True):
             present = _valid(column) & (codes >= 0)
-            part = _find(level, _values(column), present)
+            part = _places(level, column, present)
             codes = _find(pairs, codes * len(level) + part, part >= 0)
         return np.asarray(codes >= 0)
+
+
+def _places(index: pd.Index, column: pa.Array, present: Mask) -> NDArray[np.int64]:
+    """The place of each row's value in the index; words repeat, so each is looked up once."""
+    if not _is_text(column.type):
+        return _find(index, _values(column), present)
+    encoded = column.dictionary_encode()
+    words = encoded.dictionary
+    known = _find(index, _values(words), np.ones(len(words), bool))
+    places = np.full(len(column), -1, np.int64)
+    places[present] = known[encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)[present]]
+    return places
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _find(index: pd.Index, values: NDArray[Any], present: Mask) -> NDArray[np.int64]:
@@ -78,7 +94,7 @@ def _values(column: pa.Array) -> NDArray[Any]:
         return np.asarray(column.to_numpy(zero_copy_only=False), np.int64)
     if pa.types.is_floating(kind):
         return np.asarray(column.fill_null(0.0).to_numpy(zero_copy_only=False) + 0.0)
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    if _is_text(kind):
         column = column.cast(pa.binary())  # pandas' table of strings ends them at a NUL
     values = np.empty(len(column), object)
     values[:] = column.to_pylist()

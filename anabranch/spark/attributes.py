@@ -39,6 +39,9 @@ LONGEST_WORD = 64
 # A whole number of so many bits is exact as a float.
 WORD_BITS = 52
 
+# Attributes that no predicate reads, at least, where there are such.
+OTHERS = 3
+
 # One of so many rows has its words travel, too.
 SPELLED_EVERY = 100
 
@@ -92,11 +95,16 @@ def choose(
     preferred: Iterable[str],
     most: int,
 ) -> list[str]:
-    """The attributes of a run: those named, or all usable ones up to `most`, `preferred` first."""
+    """The attributes of a run: those named, or all usable ones up to `most`, `preferred` first.
+
+    What tells rows apart is often a column that no predicate reads: some of these have a place in
+    any case.
+    """
     known = usable(df.schema)
     if named is None:
-        wanted = [*(name for name in preferred if name in known), *known]
-        wanted = list(dict.fromkeys(wanted))[:most]
+        read = list(dict.fromkeys(name for name in preferred if name in known))[:most]
+        others = [name for name in known if name not in read]
+        wanted = read + others[: max(most - len(read), OTHERS)]
     else:
         wanted = [_real(df, name) for name in _checked(named)]
     return list(dict.fromkeys([*wanted, *(_real(df, name) for name in needed)]))

@@ -1,9 +1,11 @@
 """From declared operators to the three stages of a run: before, fused, after."""
 
 from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from pyspark import inheritable_thread_target
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -61,6 +63,9 @@ class Table:
 
 
 Declared = Native | Python | Table
+
+# Bounded tables that are read at a time.
+MOST_READERS = 8
 
 # Spark Connect tells where the server was, too.
 STACK = "\n\nJVM stacktrace"
@@ -294,7 +299,8 @@ def compile_stages(
 ) -> Compiled:
     """Read the bounded tables and bind every predicate and attribute to its inputs."""
     inputs = _Inputs()
-    snapshots = {t.operator.name: snapshot(t.operator.name, t.table) for t in stages.joins}
+    lookups = [one for one in stages.fused if isinstance(one, Table) and not one.joins]
+    tables = _read([*lookups, *stages.joins])
     predicates: list[tuple[Predicate, list[int]]] = []
     for declared in stages.fused:
         if isinstance(declared, Python):
@@ -302,26 +308,47 @@ def compile_stages(
             labels = zip(declared.operator.columns, declared.columns, strict=True)
             predicates.append((predicate, [inputs.add(*item) for item in labels]))
         else:
-            predicates.append(_probe(declared, snapshots, inputs))
-    joins = [(snapshots[t.operator.name], t) for t in stages.joins]
+            _, found = tables[declared.operator.name]
+            assert found is not None
+            predicates.append((found, _keys(declared, inputs)))
+    joins = [(table, t) for t in stages.joins if (table := tables[t.operator.name][0]) is not None]
     # A column that a predicate reads, too, travels once.
     places = {a.name: inputs.add(a.name, column) for a, column in attributes}
     spelled = None if words is None else inputs.add("words", words)
     return Compiled(predicates, inputs.columns, places, spelled, joins)
 
 
-def _probe(
-    declared: Table, snapshots: dict[str, DataFrame], inputs: "_Inputs"
-) -> tuple[Predicate, list[int]]:
+Read = tuple[DataFrame | None, Predicate | None]
+
+
+def _read(tables: Sequence[Table]) -> dict[str, Read]:
+    """Of each the rows where it is joined, and what probes it; small jobs, several at once."""
+    if not tables:
+        return {}
+    # Jobs belong to the group and have the tags of the caller's thread.
+    read = inheritable_thread_target(tables[0].table.sparkSession)(_read_one)
+    with ThreadPoolExecutor(min(len(tables), MOST_READERS)) as pool:
+        names = [table.operator.name for table in tables]
+        return dict(zip(names, pool.map(read, tables), strict=True))
+
+
+def _read_one(declared: Table) -> Read:
     name = declared.operator.name
-    source = snapshots.get(name, declared.table)
-    predicate = probe(name, source, declared.keys, declared.types, declared.how == "anti")
+    table = snapshot(name, declared.table) if declared.joins else None
+    if not declared.drops:
+        return table, None
+    source = declared.table if table is None else table
+    return table, probe(name, source, declared.keys, declared.types, declared.how == "anti")
+
+
+def _keys(declared: Table, inputs: "_Inputs") -> list[int]:
+    """The inputs that a probe takes."""
     casts = zip(declared.keys, declared.types, declared.own_types, strict=True)
     columns = [
         F.col(quoted(key)) if kind == own else F.col(quoted(key)).cast(kind)
         for key, kind, own in casts
     ]
-    return predicate, [inputs.add(*item) for item in zip(declared.keys, columns, strict=True)]
+    return [inputs.add(*item) for item in zip(declared.keys, columns, strict=True)]
 
 
 def hash_of(column: Column) -> int:

@@ -21,8 +21,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from anabranch.kernel import KeyIndex, Probe
 from anabranch.kernel.predicate import Mask
+from anabranch.kernel.probe import KeyIndex, Probe
 from anabranch.model import InputError, closest
 from anabranch.spark.session import is_connect
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anabranch.kernel import KeyIndex, Probe
+from anabranch.kernel.probe import KeyIndex, Probe
 
 VALUES = {
     pa.int32(): [1, 2, -3],
