@@ -74,7 +74,7 @@ register(
 )
 # Ahead or behind by a few percent shows in longer runs only.
 register(
-    Workload("uniform-5us", "6 functions of 5 us, no classes", partial(made, [UNIFORM], 5.0), 2.0)
+    Workload("uniform-5us", "6 functions of 5 us, no classes", partial(made, [UNIFORM], 5.0), 1.5)
 )
 register(
     Workload(
