@@ -45,6 +45,7 @@ class Bench:
         if find_spec("matplotlib") is None:
             raise AnabranchError("the pictures need matplotlib: pip install 'anabranch[bench]'")
         figures: list[Figure] = []
+        stamp()
         output.mkdir(parents=True, exist_ok=True)
         columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
         with Progress(*columns, console=console, transient=True) as progress:

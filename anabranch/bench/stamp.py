@@ -4,6 +4,7 @@ import os
 import shlex
 import subprocess
 import sys
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
@@ -14,8 +15,9 @@ HERE = Path(__file__).parent
 PACKAGES = ("pyspark", "pyarrow", "numpy")
 
 
+@cache
 def stamp() -> dict[str, str]:
-    """Goes with every result.
+    """Goes with every result; asked for first when a run begins, since commits may follow.
 
     >>> sorted(stamp())
     ['command', 'commit', 'cores', 'versions']

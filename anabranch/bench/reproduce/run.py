@@ -42,6 +42,7 @@ def reproduce(
     experiments = [one for one in wanted if one.name not in left_out]
     if not experiments:
         raise AnabranchError(f"{', '.join(left_out)}: takes times, run it without --quick")
+    stamp()
     output.mkdir(parents=True, exist_ok=True)
     outcomes: list[Outcome] = []
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
