@@ -28,6 +28,7 @@ class Figure:
     lines: Mapping[str, Line] = field(default_factory=dict)
     axes: tuple[str, str] = ("", "")
     bars: bool = False
+    log: bool = False  # both axes
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -68,6 +69,9 @@ class Figure:
             barmode="stack",
             legend={"orientation": "h", "yanchor": "bottom", "y": 1.02},
         )
+        if self.log:
+            figure.update_xaxes(type="log")
+            figure.update_yaxes(type="log")
         return figure
 
     def save_png(self, path: Path) -> None:
@@ -84,6 +88,8 @@ class Figure:
             else:
                 axes.plot(x, y, marker=".", label=name, color=colour)
         axes.set(title=self.title, xlabel=self.axes[0], ylabel=self.axes[1])
+        if self.log:
+            axes.set(xscale="log", yscale="log")
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False)
         canvas.savefig(path, dpi=120)

@@ -112,6 +112,7 @@ def _figure(
         rows,
         {"seconds": (axis, [row[3] for row in rows])},
         (COLUMNS[place], "seconds"),
+        log=place == 0,
     )
 
 
