@@ -95,16 +95,16 @@ def choose(
     preferred: Iterable[str],
     most: int,
 ) -> list[str]:
-    """The attributes of a run: those named, or all usable ones up to `most`, `preferred` first.
+    """The attributes of a run: those named, or usable ones, `preferred` first, up to `most`.
 
-    What tells rows apart is often a column that no predicate reads: some of these have a place in
-    any case.
+    What tells rows apart is often a column that no predicate reads: the first `OTHERS` of these
+    have a place in any case, on top of `most` if need be.
     """
     known = usable(df.schema)
     if named is None:
-        read = list(dict.fromkeys(name for name in preferred if name in known))[:most]
+        read = list(dict.fromkeys(name for name in preferred if name in known))
         others = [name for name in known if name not in read]
-        wanted = read + others[: max(most - len(read), OTHERS)]
+        wanted = read[:most] + others[: max(most - len(read), OTHERS)]
     else:
         wanted = [_real(df, name) for name in _checked(named)]
     return list(dict.fromkeys([*wanted, *(_real(df, name) for name in needed)]))

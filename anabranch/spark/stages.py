@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from pyspark import inheritable_thread_target
@@ -325,11 +326,15 @@ def _read(tables: Sequence[Table]) -> dict[str, Read]:
     """Of each the rows where it is joined, and what probes it; small jobs, several at once."""
     if not tables:
         return {}
-    # Jobs belong to the group and have the tags of the caller's thread.
-    read = inheritable_thread_target(tables[0].table.sparkSession)(_read_one)
+    # Jobs belong to the group and have the tags of the caller's thread; Spark writes into what a
+    # thread has of these, so each table has a copy of its own.
+    jobs = [
+        inheritable_thread_target(one.table.sparkSession)(partial(_read_one, one)) for one in tables
+    ]
     with ThreadPoolExecutor(min(len(tables), MOST_READERS)) as pool:
-        names = [table.operator.name for table in tables]
-        return dict(zip(names, pool.map(read, tables), strict=True))
+        told = [pool.submit(job) for job in jobs]
+        names = [one.operator.name for one in tables]
+        return {name: one.result() for name, one in zip(names, told, strict=True)}
 
 
 def _read_one(declared: Table) -> Read:
