@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import anabranch as ab
-from anabranch import public
+from anabranch import policies, public
 
 DEAR = ("anabranch.api", "anabranch.public", "anabranch.policies.registry", "matplotlib", "pandas")
 DEAR += ("scipy", "sklearn", "sqlglot")
@@ -31,3 +31,11 @@ def test_all_names_at_once():
     names = {}
     exec("from anabranch import *", names)
     assert set(public.__all__) <= set(names)
+
+
+def test_every_policy_is_a_public_name():
+    for kind in (*policies.POLICIES, *policies.JOIN_POLICIES):
+        assert getattr(policies, kind.__name__) is kind
+        assert kind.__name__ in policies.__all__
+        assert kind.__name__ in public.__all__
+    assert set(policies._LATER) < set(policies.__all__)

@@ -23,6 +23,8 @@ DROP = 0.3
 ROWS = (10_000, 100_000, 1_000_000, 10_000_000)
 OPERATORS = (2, 4, 8, 16, 32)
 ATTRIBUTES = (1, 10, 50, 100, 200)
+# Up to this power growth is called linear; the share of the time that planning may take.
+LINEAR, BUDGET = 1.05, 0.01
 FEW = 200_000  # rows where something else is varied
 
 
@@ -116,21 +118,39 @@ def _figure(
     )
 
 
+def power(sizes: Sequence[float], seconds: Sequence[float]) -> float:
+    """With which power of the size time grows, by least squares.
+
+    >>> round(power([1, 10, 100], [2, 20, 200]), 3), round(power([1, 10], [1, 100]), 3)
+    (1.0, 2.0)
+    """
+    return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
+
+
 def _by_rows(rows: list[Any]) -> str:
+    """What is the same for every run counts at few rows: growth is told of the others."""
     large = rows[1:] if len(rows) > 2 else rows
-    growth = np.polyfit(np.log([r[0] for r in large]), np.log([r[3] for r in large]), 1)[0]
+    grown = power([row[0] for row in large], [row[3] for row in large])
+    verdict = "linear at most" if grown <= LINEAR else "MORE THAN LINEAR"
     return (
         f"{rows[0][4]:.1f} us per row at {rows[0][0]:,} rows, {rows[-1][4]:.2f} us at "
-        f"{rows[-1][0]:,}; from {large[0][0]:,} on time grows with the power {growth:.2f} of rows; "
-        f"planning takes {rows[-1][7]:.1%} of the processor time at the most rows"
+        f"{rows[-1][0]:,}; from {large[0][0]:,} rows on time grows with the power {grown:.2f} of "
+        f"rows ({verdict}); {_planning(rows)}"
     )
 
 
 def _by_others(rows: list[Any]) -> str:
+    return f"{rows[0][4]:.2f} to {rows[-1][4]:.2f} us per row; {_planning(rows)}"
+
+
+def _planning(rows: list[Any]) -> str:
+    """Profiling and planning, the latter against its budget."""
+    shares, profiling = [row[7] for row in rows], [row[6] for row in rows]
+    over = [row for row in rows if row[7] > BUDGET]
+    verdict = f"within {BUDGET:.0%}" if not over else f"over {BUDGET:.0%} in {len(over)} settings"
     return (
-        f"{rows[0][4]:.2f} to {rows[-1][4]:.2f} us per row; profiling {rows[0][6]:.1%} to "
-        f"{rows[-1][6]:.1%} of the evaluations, planning {rows[0][7]:.1%} to {rows[-1][7]:.1%} of "
-        "the processor time"
+        f"profiling {min(profiling):.1%} to {max(profiling):.1%} of the evaluations, planning "
+        f"{min(shares):.1%} to {max(shares):.1%} of the processor time ({verdict})"
     )
 
 

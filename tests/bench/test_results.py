@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from anabranch.bench.results import losses
-from anabranch.bench.results.losses import CONTESTANT, RATIO
+from anabranch.bench.results.losses import CONTESTANT, MOST, NOISE, RATIO
 from anabranch.bench.results.stored import Stored, figures
 from anabranch.bench.results.write import documents, stale, write
 from anabranch.cli import main
@@ -40,22 +40,24 @@ def test_a_change_of_the_data_changes_the_documents(tmp_path):
     assert stale(tmp_path) == []
 
 
-def peers(ratio):
-    rows = [["Anabranch", 1.0], ["Somebody", ratio]]
-    return {"made-up": Stored("made-up", "", "", "", [CONTESTANT, RATIO], rows, MADE)}
+def peers(ratio, most):
+    rows = [["Anabranch", 1.0, 1.0], ["Somebody", ratio, most], ["Nobody", "", ""]]
+    columns = [CONTESTANT, RATIO, MOST]
+    return {"made-up": Stored("made-up", "", "", "", columns, rows, MADE)}
 
 
 def test_a_loss_needs_a_reason(monkeypatch):
-    assert losses.losses(peers(1.2)) == []
+    assert losses.losses(peers(1.2, 1.3)) == []
+    assert losses.losses(peers(0.9, 1.1)) == [("made-up", "Somebody", 0.9, NOISE)]
     with pytest.raises(AnabranchError, match="Somebody is ahead on made-up, and no reason"):
-        losses.losses(peers(0.5))
+        losses.losses(peers(0.5, 0.6))
     monkeypatch.setattr(losses, "REASONS", {("made-up", "Somebody"): "it is small"})
-    assert losses.losses(peers(0.5)) == [("made-up", "Somebody", 0.5, "it is small")]
+    assert losses.losses(peers(0.5, 0.6)) == [("made-up", "Somebody", 0.5, "it is small")]
 
 
 def test_reasons_are_of_losses_that_are_there():
     found = figures(ROOT / "benchmarks" / "results" / "peers")
-    raced = {name: figure for name, figure in found.items() if name != "joins"}
+    raced = {name: figure for name, figure in found.items() if name != "four"}
     lost = {(workload, name) for workload, name, *_ in losses.losses(raced)}
     for workload, name in losses.REASONS:
         assert any(workload in ("", w) and name in ("", n) for w, n in lost), (workload, name)

@@ -54,7 +54,7 @@ def counted(df: DataFrame) -> Result:
 
 
 def looked_up(spark: SparkSession, df: DataFrame, task: Task) -> DataFrame:
-    """Lookups as Spark's own broadcast joins."""
+    """Lookups as Spark's own broadcast joins, the most selective first."""
     for lookup in task.lookups:
         table = spark.read.parquet(str(lookup.path))
         df = df.join(F.broadcast(table), lookup.column, "leftsemi")

@@ -49,7 +49,7 @@ class Task:
     files: Path
     predicates: Sequence[Predicate]
     lookups: Sequence[Lookup] = ()
-    # Names in the best order for all rows, which nobody but the hand-tuned contestants is told.
+    # Names in the best order for the rows that lookups leave; only who is tuned by hand is told.
     best: Sequence[str] = ()
     types: dict[str, pa.DataType] = field(default_factory=dict)
 

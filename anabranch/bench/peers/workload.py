@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pyspark.sql import SparkSession
@@ -57,37 +58,37 @@ def task_of(
     predicates: Sequence[Predicate],
     lookups: Mapping[str, tuple[str, pa.Table]] | None = None,
 ) -> Task:
-    """The files of a table and of its lookups, and the best order by a look at some rows."""
-    tables = []
+    """The files of a table and of its lookups, and the best orders by a look at some rows."""
+    places = np.unique(np.linspace(0, len(table) - 1, TOLD).astype(int))
+    some = table.take(pa.array(places))
+    alive = np.ones(len(some), bool)
+    found: list[tuple[float, Lookup]] = []
     for name, (column, keys) in (lookups or {}).items():
         path = folder / f"{name}.parquet"
         pq.write_table(keys, path)
-        tables.append(Lookup(name, column, path))
+        inside = pc.is_in(some.column(column), value_set=keys.column(0).combine_chunks())
+        passed = np.asarray(inside.to_numpy(), bool)
+        alive &= passed
+        found.append((float(passed.mean()), Lookup(name, column, path)))
+    tables = [lookup for _, lookup in sorted(found, key=lambda pair: pair[0])]
     types = {field.name: field.type for field in table.schema}
-    best = best_order(table, predicates, {n: keys for n, (_, keys) in (lookups or {}).items()})
+    best = best_order(some.filter(pa.array(alive)), predicates)
     return Task(written(table, folder / "rows"), predicates, tables, best, types)
 
 
-def best_order(
-    table: pa.Table, predicates: Sequence[Predicate], lookups: Mapping[str, pa.Table]
-) -> list[str]:
-    """By what each drops and takes on rows from all parts of the table, one order for all rows."""
-    places = np.unique(np.linspace(0, len(table) - 1, TOLD).astype(int))
-    some = table.take(pa.array(places))
+def best_order(some: pa.Table, predicates: Sequence[Predicate]) -> list[str]:
+    """By what each drops and takes on some rows, one order for all rows."""
     drops: list[NDArray[np.bool_]] = []
     costs: list[float] = []
     for predicate in predicates:
         columns = [some.column(column).combine_chunks() for column in predicate.columns]
+        judge = arrow_of(predicate)
+        judge(*[column.slice(0, 100) for column in columns])  # a model that loads
         begin = time.perf_counter()
-        told = arrow_of(predicate)(*columns)
+        told = judge(*columns)
         costs.append((time.perf_counter() - begin) / len(some))
         drops.append(~np.array(told.fill_null(False).to_pylist(), bool))
-    for keys in lookups.values():
-        (column,) = keys.column_names
-        known = set(keys.column(column).to_pylist())
-        drops.append(np.array([v not in known for v in some.column(column).to_pylist()]))
-        costs.append(1e-6)
-    names = [*(predicate.name for predicate in predicates), *lookups]
+    names = [predicate.name for predicate in predicates]
     query = Query(tuple(map(Operator, names)))
     find: Any = optimal_order if len(names) <= MOST_TRIED else greedy_order
     return [names[i] for i in find(np.column_stack(drops), np.array(costs), query)]

@@ -7,12 +7,14 @@ from anabranch.bench.reproduce.registry import PAPERS
 from anabranch.bench.results.losses import losses, ratios
 from anabranch.bench.results.stored import Reproduced, Stored, figures, reproduced
 from anabranch.bench.results.tables import table
+from anabranch.model import AnabranchError
 
 HEAD = """# Results
 
 Made by `anabranch results` from the data under [benchmarks/results](../benchmarks/results), which
 the benchmarks wrote; not edited by hand. Contestants take turns within a run, ratios are of pairs
 of one turn, figures are medians, and losing rows are there. The machine is a noisy one.
+[Another page](results-earlier.md) has what was measured before results were kept as data.
 """
 # Folder -> heading, and what one should know.
 BENCHES: Mapping[str, tuple[str, str]] = {
@@ -20,18 +22,15 @@ BENCHES: Mapping[str, tuple[str, str]] = {
         "What one would pick instead",
         "The same Parquet files, functions and expressions, all on two cores. The best order is "
         "known to nobody but the contestants called so, who are told it. Runs learn from nothing, "
-        "and planning is in their time.",
+        "and planning is in their time. Before each turn a contestant runs over some of the files, "
+        "so that its code is compiled and its workers have loaded what they need.",
     ),
     "scale": (
         "Growth",
         "Functions of a microsecond that drop three rows in ten, in correlated pairs, by `auto`.",
     ),
-    "joins": ("Joins of streams", "One operator against Spark's own stream-stream joins."),
     "queries": ("Several queries in one pass", ""),
     "om": ("Rate against memory", "Rounds on Spark under OM and under each single order."),
-    "rounds": ("Rounds", "A stream in rounds against a plain `foreachBatch` in the best order."),
-    "native": ("Native predicates", "Plans inside Catalyst against static orders and DuckDB."),
-    "rates": ("Plans by rates", "On Spark."),
 }
 # Where a picture says more than the table.
 PICTURES = ("scale",)
@@ -43,8 +42,9 @@ def page(root: Path) -> str:
     parts = [HEAD]
     for name, (heading, about) in BENCHES.items():
         found = figures(folder / name)
-        if found:
-            parts.append(_bench(name, heading, about, found))
+        if not found:
+            raise AnabranchError(f"benchmarks/results/{name} has no figures: run anabranch bench")
+        parts.append(_bench(name, heading, about, found))
     parts.append(_papers(reproduced(folder / "reproduce")))
     return "\n".join(parts)
 
@@ -69,14 +69,14 @@ def _bench(name: str, heading: str, about: str, found: Mapping[str, Stored]) -> 
 
 def _matrix(found: Mapping[str, Stored]) -> list[str]:
     """Workloads by contestants, and where others are ahead."""
-    raced = {name: ratios(figure) for name, figure in found.items() if name != "joins"}
+    raced = {name: ratios(figure) for name, figure in found.items() if name != "four"}
     names = list(dict.fromkeys(name for told in raced.values() for name in told))
     rows = [
         [workload, *(f"{told[name]:.2f}x" if name in told else "" for name in names)]
         for workload, told in raced.items()
     ]
     parts = ["How many times as fast Anabranch is:", "", table(["workload", *names], rows), ""]
-    behind = losses({name: figure for name, figure in found.items() if name != "joins"})
+    behind = losses({name: figure for name, figure in found.items() if name != "four"})
     if behind:
         told = [(w, name, f"{ratio:.2f}x", why) for w, name, ratio, why in behind]
         parts += ["Where others are ahead:", "", table(["workload", "who", "", "why"], told)]

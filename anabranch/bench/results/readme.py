@@ -33,16 +33,22 @@ def _times(ratio: float) -> str:
     return f"{ratio:.1f}x" if ratio >= 2 else f"{ratio:.2f}x"
 
 
+PEERS = (
+    "skewed-5us",
+    "skewed-50us",
+    "drifting-5us",
+    "uniform-5us",
+    "uniform-50us",
+    "model",
+    "flights",
+    "native-skewed",
+    "native-uniform",
+    "native-cheap",
+)
 # Folder, figure, how it is told.
 HEADLINES: tuple[tuple[str, str, Callable[[Stored], str]], ...] = (
-    ("peers", "skewed-5us", against_peers),
-    ("peers", "skewed-50us", against_peers),
-    ("peers", "model", against_peers),
-    ("peers", "flights", against_peers),
-    ("peers", "uniform-5us", against_peers),
-    ("peers", "native-skewed", against_peers),
-    ("peers", "native-cheap", against_peers),
-    ("peers", "joins", told_by_itself),
+    *(("peers", name, against_peers) for name in PEERS),
+    ("peers", "four", told_by_itself),
     ("queries", "sharing", told_by_itself),
     ("om", "utility", told_by_itself),
     ("scale", "rows", told_by_itself),

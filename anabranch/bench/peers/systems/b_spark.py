@@ -1,9 +1,10 @@
 """PySpark: as anybody writes it, and tuned by hand by somebody who knows the best order."""
 
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from anabranch.bench.peers.peer import Peer, arrow_udf_of, counted, looked_up, register
@@ -38,48 +39,58 @@ class Plain(Peer):
 
 @register
 class Nested(Peer):
-    """A filter for each condition, in the best order; Spark moves nothing across a function that it
-    takes for random, so that each sees only the rows that are left."""
+    """Lookups first, inside Spark, then a filter for each condition, in the best order; Spark moves
+    nothing across a function that it takes for random, so that each sees only what is left."""
 
     name = "PySpark, best order, barriers"
 
-    def cannot(self, task: Task) -> str:
-        return "" if task.best else "no order is known to be the best"
-
     def run(self, task: Task) -> Result:
-        df = self.spark.read.parquet(str(task.files))
-        lookups = {lookup.name: lookup for lookup in task.lookups}
-        predicates = {predicate.name: predicate for predicate in task.predicates}
-        for name in task.best:
-            if name in lookups:
-                table = self.spark.read.parquet(str(lookups[name].path))
-                df = df.join(F.broadcast(table), lookups[name].column, "leftsemi")
-            else:
-                df = df.filter(_condition(predicates[name], barrier=True))
+        df = looked_up(self.spark, self.spark.read.parquet(str(task.files)), task)
+        for predicate in task.ordered():
+            df = df.filter(_condition(predicate, barrier=True))
         return counted(df)
 
 
 @register
 class OneFunction(Peer):
-    """All functions of a row in one, in the best order, which stops at the first that says no."""
+    """Lookups first, then all functions of a row in one, `a(x) and b(y) and ...` in the best order;
+    those of arrays behind it."""
 
     name = "PySpark, best order, one function"
 
     def cannot(self, task: Task) -> str:
-        if not task.best:
-            return "no order is known to be the best"
-        if not all(predicate.row for predicate in task.predicates):
-            return "for functions of a row only"
-        return ""
+        rows = [predicate for predicate in task.predicates if predicate.row is not None]
+        return "" if len(rows) > 1 else "for functions of a row only"
 
     def run(self, task: Task) -> Result:
-        df: DataFrame = self.spark.read.parquet(str(task.files))
+        df = looked_up(self.spark, self.spark.read.parquet(str(task.files)), task)
         ordered = task.ordered()
-        columns = list(dict.fromkeys(c for predicate in ordered for c in predicate.columns))
-        steps = [(p.row, [columns.index(c) for c in p.columns]) for p in ordered]
+        rows = [predicate for predicate in ordered if predicate.row is not None]
+        columns = list(dict.fromkeys(c for predicate in rows for c in predicate.columns))
+        whole = F.udf(_conjunction(rows, columns), "boolean", useArrow=True)
+        df = df.filter(whole.asNondeterministic()(*columns))
+        for predicate in ordered:
+            if predicate not in rows:
+                df = df.filter(_condition(predicate, barrier=True))
+        return counted(df)
 
-        def judge(*values: Any) -> bool:
-            return all(f(*[values[i] for i in places]) for f, places in steps if f is not None)
 
-        whole = F.udf(judge, "boolean", useArrow=True)(*columns)
-        return counted(looked_up(self.spark, df.filter(whole), task))
+def _conjunction(rows: Sequence[Predicate], columns: Sequence[str]) -> Callable[..., bool]:
+    """What somebody would write by hand: a lambda with one call after the other.
+
+    >>> even, small = (Predicate("even", ("x",), row=lambda x: x % 2 == 0),
+    ...                Predicate("less", ("x", "y"), row=lambda x, y: x < y))
+    >>> judge = _conjunction([even, small], ["x", "y"])
+    >>> judge(2, 3), judge(3, 4), judge(4, 1)
+    (True, False, False)
+    """
+    names = {column: f"v{place}" for place, column in enumerate(columns)}
+    calls = [
+        f"f{place}({', '.join(names[c] for c in predicate.columns)})"
+        for place, predicate in enumerate(rows)
+    ]
+    known = {f"f{place}": predicate.row for place, predicate in enumerate(rows)}
+    judge: Callable[..., bool] = eval(
+        f"lambda {', '.join(names.values())}: {' and '.join(calls)}", known
+    )
+    return judge

@@ -1,9 +1,9 @@
 """Daft: functions of a row, or of batches."""
 
 from collections.abc import Callable
-from functools import reduce
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from anabranch.bench.peers.peer import Peer, arrow_of, register
@@ -19,7 +19,7 @@ class Daft(Peer):
     module = "daft"
 
     def cannot(self, task: Task) -> str:
-        native = [p.name for p in task.predicates if p.native]
+        native = [p.name for p in task.predicates if p.native and p.polars is None]
         return f"not written for it: {', '.join(native)}" if native else ""
 
     def run(self, task: Task) -> Result:
@@ -31,13 +31,15 @@ class Daft(Peer):
         for lookup in task.lookups:
             table = daft.read_parquet(str(lookup.path))
             frame = frame.join(table, on=lookup.column, how="semi")
-        ids = frame.select("id").to_pydict()["id"]
-        return len(ids), int(reduce(lambda a, b: a ^ b, ids, 0))
+        ids = frame.select("id").to_arrow()["id"].to_numpy()
+        return len(ids), int(np.bitwise_xor.reduce(ids))
 
 
 def _condition(predicate: Predicate) -> Any:
     import daft
 
+    if predicate.native:  # simple ones are written alike in SQL
+        return daft.sql_expr(predicate.duckdb)
     columns = [daft.col(column) for column in predicate.columns]
     truth = daft.DataType.bool()
     # Not as decorators: where Daft is not installed, they are untyped.
