@@ -186,8 +186,8 @@ def _rows(done: dict[str, Measured], rows: int, passed: int) -> list[tuple[Any, 
                 f"{measured.work() / least - 1:+.1%}"
                 if name not in (ROW_BY_ROW, ON_DRIVER)
                 else "-",
-                f"{measured.share(lambda r: r.classifying):.1%}",
-                f"{measured.share(lambda r: r.learning):.1%}",
+                f"{measured.share(lambda r: r.classifying):.2%}",
+                f"{measured.share(lambda r: r.learning):.2%}",
             )
         )
     return told

@@ -293,7 +293,7 @@ def trace(size: Size) -> Figure:
     """Figure 3(a): a stream over time, with its moves, switches and decisions."""
     rows, lines = [], {}
     for hysteresis in (0.0, 0.25):
-        run = _run(("near the arrival rate", 0.26, 1, 40, True, hysteresis))
+        run = _run(("near the arrival rate", 0.26, 1, 10, False, hysteresis))
         size.tick()
         by_time = [float(part.mean()) for part in np.array_split(run.hits, 6)]
         lines[f"hysteresis {hysteresis}"] = ([100.0 * (i + 1) for i in range(6)], by_time)
@@ -302,7 +302,7 @@ def trace(size: Size) -> Figure:
         )
     return Figure(
         "trace",
-        f"{ROUNDS} rounds of a second, k = 40, variation 0.26",
+        f"{ROUNDS} rounds of a second, k = 10, variation 0.26",
         "80 % on average, 84 moves, 23 switches; 600 decisions, an eddy 300,000",
         f"{rows[0][1]:.1%}, {rows[0][2]} moves, {rows[0][3]} switches, {rows[0][4]} decisions",
         ("hysteresis", "fidelity", "moves", "switches", "decisions", "decisions per row"),

@@ -89,7 +89,7 @@ def test_a_reason_is_told_only_where_it_differs():
 
 
 def test_judges_fail_what_is_wrong():
-    """Each judge of a counted figure says no to some other rows."""
+    """Two of them, given other rows."""
     good = EXPERIMENTS["agreedy/fig12"].count(Size(20_000))
     judge = EXPERIMENTS["agreedy/fig12"].judge
     assert {claim.verdict for claim in judge(good)} == {"pass"}

@@ -19,7 +19,7 @@ from anabranch.bench.peers.task import Lookup, Predicate, Task
 from anabranch.cost import greedy_order, optimal_order
 from anabranch.model import Operator, Query
 
-FILES = 8
+FILES = 16
 # Rows that tell the hand-tuned contestants their order, and operators up to which all are tried.
 TOLD, MOST_TRIED = 20_000, 8
 

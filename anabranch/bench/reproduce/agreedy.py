@@ -7,7 +7,7 @@ from anabranch.bench.agreedy_drift import CHANGING
 from anabranch.bench.agreedy_examples import EXAMPLES
 from anabranch.bench.agreedy_settled import SETTLED
 from anabranch.bench.figure import Figure
-from anabranch.bench.reproduce.claim import Claim, at_most, held, percent
+from anabranch.bench.reproduce.claim import Claim, at_least, at_most, held, percent
 from anabranch.bench.reproduce.experiment import Experiment
 from anabranch.bench.size import Size
 
@@ -15,6 +15,10 @@ UNKNOWN = (
     "which selectivities the paper deals out is not in the text; with these, orders differ too "
     "little for Sweep's delay to cost more than it saves in profiling"
 )
+# Table 2: tuples processed, in the order of the figure.
+USEFUL = (0.9877, 0.9417, 0.9662, 0.8477)
+# Times as many filters in excess as makes "much faster".
+MUCH = 1.5
 # A tie up to sampling.
 TIE = 0.005
 
@@ -29,17 +33,26 @@ def _told(leads: dict[float, float]) -> str:
     return ", ".join(f"{place:g}: {lead:+.1%}" for place, lead in leads.items())
 
 
-def _exact(figure: Figure) -> Sequence[Claim]:
+def example6(figure: Figure) -> Sequence[Claim]:
+    return _exact(figure, ("{:.3f}", "{:.3f}"))
+
+
+def example7(figure: Figure) -> Sequence[Claim]:
+    """The paper counts 100 rows, and what it prints of the best order does not follow."""
+    return _exact(figure, ("50 (n + 1) for 100 rows: {:.3f}", "the best order: {:.3f}"))
+
+
+def _exact(figure: Figure, printed: tuple[str, str]) -> Sequence[Claim]:
     """Both costs of an example, by brute force and by the algorithms."""
     return [
         held(
             f"filters per row of {figure.columns[i + 1]}, {row[0]} filters",
-            f"{row[i]:.3f}",
+            text.format(row[i]),
             f"{row[i + 1]:.3f}",
             abs(row[i] - row[i + 1]) < 1e-9,
         )
         for row in figure.rows
-        for i in (1, 3)
+        for i, text in zip((1, 3), printed, strict=True)
     ]
 
 
@@ -47,6 +60,7 @@ def fig9(figure: Figure) -> Sequence[Claim]:
     leads = _leads(figure)
     near = [row[2] / row[1] for row in figure.rows if row[1] != "-" and row[0] <= 6]
     growing = all(a <= b + TIE for a, b in pairwise(leads.values()))
+    few = [lead for count, lead in leads.items() if count <= 8]
     return (
         held(
             "A-Greedy against Independent",
@@ -61,6 +75,7 @@ def fig9(figure: Figure) -> Sequence[Claim]:
             growing,
             "it widens up to 8 filters; behind those hardly a row is left, so that further ones "
             "only add to what profiling costs, for A-Greedy twice as much as for Independent",
+            all(a <= b + TIE for a, b in pairwise(few)),
         ),
         held(
             "A-Greedy and the best order, few filters",
@@ -99,10 +114,13 @@ def fig11(figure: Figure) -> Sequence[Claim]:
 
 
 def table2(figure: Figure) -> Sequence[Claim]:
-    return [
-        at_most(f"profile rows, {n} filters, p = {p}", printed, ours)
-        for n, p, printed, ours in figure.rows
-    ]
+    claims = []
+    for (n, p, printed, ours), useful in zip(figure.rows, USEFUL, strict=True):
+        claims.append(at_most(f"profile rows, {n} filters, p = {p}", printed, ours))
+        claims.append(
+            at_least(f"useful (here of the probes), {n} filters, p = {p}", useful, 1 - ours)
+        )
+    return claims
 
 
 def fig12(figure: Figure) -> Sequence[Claim]:
@@ -168,7 +186,7 @@ def _adapts(figure: Figure) -> Sequence[Claim]:
             f"filters that A-Greedy and {other[0]} evaluate in excess until they have adapted",
             "A-Greedy is much faster",
             f"{greedy[3]:,.0f} and {other[3]:,.0f}",
-            greedy[3] < other[3],
+            MUCH * greedy[3] < other[3],
         ),
     )
 
@@ -182,6 +200,7 @@ def fig18(figure: Figure) -> Sequence[Claim]:
             f"{greedy[3]:,.0f} and {other[3]:,.0f}",
             other[3] <= 2 * greedy[3],
             "with half of the profile rows and as large a window Independent forgets half as fast",
+            other[3] <= 4 * greedy[3],
         ),
         held(
             "filters per row before and after, A-Greedy and Independent",
@@ -208,12 +227,13 @@ def fig19(figure: Figure) -> Sequence[Claim]:
             _told(frequent),
             min(frequent.values()) > 0,
             UNKNOWN,
+            min(frequent.values()) > -0.05,
         ),
         held(
             "the same, by the rows between changes",
             "the advantage diminishes",
             _told(behind),
-            behind[rare] < max(behind.values()),
+            behind[rare] < behind[min(behind)],
         ),
     ]
     if rare >= 1_000_000:
@@ -237,6 +257,7 @@ def fig20(figure: Figure) -> Sequence[Claim]:
             _told(behind),
             min(behind.values()) > 0 and behind[100] > behind[1],
             UNKNOWN,
+            min(behind.values()) > -0.2,
         ),
     )
 
@@ -254,8 +275,8 @@ def fig21(figure: Figure) -> Sequence[Claim]:
 
 
 JUDGES = {
-    "example6": _exact,
-    "example7": _exact,
+    "example6": example6,
+    "example7": example7,
     "fig9": fig9,
     "fig10": fig10,
     "fig11": fig11,

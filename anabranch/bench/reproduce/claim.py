@@ -33,23 +33,31 @@ class Claim:
         return asdict(self)
 
 
-def held(what: str, paper: str, ours: str, holds: bool, why: str = "") -> Claim:
-    """Passes if it holds; `why` is what explains it if it does not."""
-    return Claim(what, paper, ours, "pass" if holds else "differs", "" if holds else why)
+def held(
+    what: str, paper: str, ours: str, holds: bool, why: str = "", explained: bool = True
+) -> Claim:
+    """Passes if it holds; `why` is what explains it if it does not, and if that is `explained`: a
+    reason goes only so far.
+
+    >>> held("time", "less", "9 times", False, "noise", explained=False).surprising
+    True
+    """
+    reason = why if explained and not holds else ""
+    return Claim(what, paper, ours, "pass" if holds else "differs", reason)
 
 
-def at_least(what: str, paper: float, ours: float, why: str = "") -> Claim:
+def at_least(what: str, paper: float, ours: float, why: str = "", explained: bool = True) -> Claim:
     """A share that is to be as high as the printed one.
 
     >>> at_least("saved", 0.678, 0.701)
     Claim(what='saved', paper='67.8 %', ours='70.1 %', verdict='pass', why='')
     """
-    return held(what, percent(paper), percent(ours), ours >= paper, why)
+    return held(what, percent(paper), percent(ours), ours >= paper, why, explained)
 
 
-def at_most(what: str, paper: float, ours: float, why: str = "") -> Claim:
+def at_most(what: str, paper: float, ours: float, why: str = "", explained: bool = True) -> Claim:
     """A share that is to be as low as the printed one."""
-    return held(what, percent(paper), percent(ours), ours <= paper, why)
+    return held(what, percent(paper), percent(ours), ours <= paper, why, explained)
 
 
 def not_comparable(what: str, paper: str, ours: str, why: str) -> Claim:

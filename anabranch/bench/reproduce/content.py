@@ -66,15 +66,19 @@ def _skewed(figure: Figure) -> Sequence[Claim]:
 
 
 def skews(figure: Figure) -> Sequence[Claim]:
-    _, most, _, below, bound, above, _ = figure.rows[-1]
+    _, most, knows, below, bound, above, _ = figure.rows[-1]
     return (
         at_least("routing calls saved at most (8 joins, largest skew)", 0.678, most),
+        held(
+            "the bound of Content-Knows there", "71.1 %", percent(knows), abs(knows - 0.711) < 0.01
+        ),
         at_least(
             "on average where A < B",
             0.269,
             below,
             f"the bound of Content-Knows is {percent(bound)} on these skews, in steps of 5 %; the "
             "paper's steps are not in the text",
+            below >= 0.9 * bound,
         ),
         at_least("on average where A > B", 0.102, above),
     )
@@ -82,21 +86,47 @@ def skews(figure: Figure) -> Sequence[Claim]:
 
 def fig5(figure: Figure) -> Sequence[Claim]:
     wrong = [row[2] for row in figure.rows]
-    return (at_most("routing calls by the wrong classifier", 0.064, sum(wrong) / len(wrong)),)
+    routed = [row[1] / (row[1] + row[2]) for row in figure.rows]
+    return (
+        at_most("routing calls by the wrong classifier", 0.064, sum(wrong) / len(wrong)),
+        held(
+            "of the calls by a classifier, those by the right one, 4, 6 and 8 joins",
+            "92.5, 92.7 and 92.9 %",
+            ", ".join(map(percent, routed)),
+            min(routed) >= 0.929,
+        ),
+        not_comparable(
+            "calls by the right classifier, 4, 6 and 8 joins",
+            "77.3, 83.0 and 85.2 %",
+            ", ".join(percent(row[1]) for row in figure.rows),
+            "here operators whose place hardly depends on the row are routed without one",
+        ),
+    )
+
+
+# Printed: 4, 6 and 8 joins.
+CALLS, TIMES = (0.212, 0.294, 0.351), (0.128, 0.188, 0.197)
 
 
 def fig6(figure: Figure) -> Sequence[Claim]:
     saved = [row[2] for row in figure.rows]
-    return (
-        at_least("least saved (the paper: in time, 4 joins)", 0.128, min(saved)),
-        at_least("most saved (8 joins)", 0.351, max(saved)),
+    claims = [
+        at_least(f"routing calls saved, {row[0]} joins", printed, row[2])
+        for row, printed in zip(figure.rows, CALLS, strict=True)
+    ]
+    claims += [
+        at_least(f"time saved (here by a modelled clock), {row[0]} joins", printed, row[3])
+        for row, printed in zip(figure.rows, TIMES, strict=True)
+    ]
+    claims.append(
         held(
             "by the number of joins",
             "more with more joins",
             ", ".join(map(percent, saved)),
             saved == sorted(saved),
-        ),
+        )
     )
+    return claims
 
 
 def fig7(figure: Figure) -> Sequence[Claim]:
@@ -109,6 +139,14 @@ def fig7(figure: Figure) -> Sequence[Claim]:
             learns,
             f"the bound of Content-Knows is {percent(bound)} here: how the paper drew its random "
             "selectivities is not in the text",
+            learns >= 0.9 * bound,
+        ),
+        at_least(
+            "time saved there (here by a modelled clock)",
+            0.254,
+            figure.rows[0][3],
+            f"the bound of Content-Knows is {percent(bound)} of the calls",
+            learns >= 0.9 * bound,
         ),
         held(
             "by aggregate selectivity, 5 to 35 %",
@@ -123,21 +161,22 @@ def fig8(figure: Figure) -> Sequence[Claim]:
     busy = [row for row in figure.rows if 0.02 < row[1] < 0.98]
     sensor = sum(row[2] == "sensorID" for row in busy)
     return (
-        held(
+        not_comparable(
             "the best attribute where the selectivity is neither 0 nor 1",
             "sensorID almost always",
-            f"in {sensor} of {len(busy)} windows",
-            sensor >= 0.7 * len(busy),
+            f"sensorID in {sensor} of {len(busy)} windows",
+            MADE_UP,
         ),
     )
 
 
 def q2(figure: Figure) -> Sequence[Claim]:
-    calls, _, drop, edge = (
+    calls, time, drop, edge = (
         sum(row[i] for row in figure.rows) / len(figure.rows) for i in (1, 2, 3, 4)
     )
     return (
         not_comparable("routing calls saved", "8 %", percent(calls), MADE_UP),
+        not_comparable("time saved (here modelled)", "5 %", percent(time), MADE_UP),
         not_comparable("calls until a row is dropped saved", "18 %", percent(drop), MADE_UP),
         not_comparable("selectivities near 0 or 1", "57.2 %", percent(edge), MADE_UP),
     )
@@ -149,12 +188,14 @@ def headline(figure: Figure) -> Sequence[Claim]:
 
 def _no_worse(figure: Figure) -> Sequence[Claim]:
     sbr, learns = figure.rows
+    more = learns[2] / sbr[2] - 1
     return (
         at_most(
             "processor time more than SBR's where nothing can be gained",
             0.008,
-            learns[2] / sbr[2] - 1,
-            "by less than the runs differ among themselves",
+            more,
+            "within 3 %, by which runs of one contestant differ on this machine",
+            more <= 0.03,
         ),
     )
 
@@ -179,6 +220,7 @@ def fig10(figure: Figure) -> Sequence[Claim]:
             0.05,
             most,
             "most of it is the first plan, which is paid once; the run is short",
+            most <= 0.1,
         ),
     )
 

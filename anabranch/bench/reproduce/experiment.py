@@ -49,6 +49,8 @@ class Experiment:
     full: Size = FULL
     timed: bool = False
     repeat: int = 3
+    # What of a figure that several share is drawn under this name.
+    view: Callable[[Figure], Figure] = lambda figure: figure
 
     @property
     def on_spark(self) -> bool:
@@ -59,4 +61,4 @@ class Experiment:
         return self.timed or self.on_spark
 
     def outcome(self, figure: Figure) -> Outcome:
-        return Outcome(self.name, figure, self.judge(figure), self.takes_times)
+        return Outcome(self.name, self.view(figure), self.judge(figure), self.takes_times)

@@ -1,9 +1,10 @@
 """What the paper on Query Mesh says of its figures (Section 6)."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from anabranch.bench.figure import Figure
+from anabranch.bench.figure import Figure, Line
 from anabranch.bench.mesh_examples import lattice
 from anabranch.bench.mesh_replay import COUNTED
 from anabranch.bench.mesh_spark import MEASURED
@@ -65,7 +66,8 @@ def fig10c(figure: Figure) -> Sequence[Claim]:
             "with learning, which the paper does beforehand",
             0.03,
             _share(mesh[7]) + _share(mesh[8]),
-            "learned in the run itself, which is a short one; the budget holds over a long one",
+            "learned in the run itself, which is a short one",
+            _share(mesh[7]) + _share(mesh[8]) <= 0.05,
         ),
     )
 
@@ -78,6 +80,7 @@ def uniform(figure: Figure) -> Sequence[Claim]:
             0.022,
             1 - rates["mesh"] / rates["single plan"],
             "six further columns travel and are looked at",
+            rates["mesh"] >= 0.93 * rates["single plan"],
         ),
         at_least(
             "over Eddy+CBR with batches",
@@ -129,14 +132,30 @@ def fig13(figure: Figure) -> Sequence[Claim]:
             told,
             rates["route_driven"] >= best,
             "the start hardly matters here: from all of them the search finds nearly the same mesh",
+            min(rates.values()) >= 0.95 * best,
         ),
         held(
-            "the worst start, against the best",
-            "-19 %",
-            f"{min(rates.values()) / best - 1:+.1%}",
-            min(rates.values()) / best - 1 >= -0.19,
+            "the others, against the best",
+            "extreme-N -6 %, content -9 %, random -11 %, extreme-1 -16 % (in rates)",
+            f"{min(rates.values()) / best - 1:+.1%} at worst",
+            min(rates.values()) >= best / 1.19,
         ),
     )
+
+
+def _by_time(figure: Figure) -> Figure:
+    names = [row[0] for row in figure.rows]
+    lines: Mapping[str, Line] = {"us per row": (names, [row[2] for row in figure.rows])}
+    return replace(figure, lines=lines, axes=("contestant", "us per row"))
+
+
+def _by_overhead(figure: Figure) -> Figure:
+    names = [row[0] for row in figure.rows]
+    lines: Mapping[str, Line] = {
+        what: (names, [100 * _share(row[place]) for row in figure.rows])
+        for place, what in ((7, "classifying"), (8, "learning"))
+    }
+    return replace(figure, lines=lines, axes=("contestant", "% of the processor time"))
 
 
 MESH = (

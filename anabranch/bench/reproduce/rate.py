@@ -1,6 +1,8 @@
 """What the paper on rate-based optimisation says of its figures (SIGMOD 2002, Section 5)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import inf
 from typing import Any
 
 from anabranch.bench.figure import Figure
@@ -10,6 +12,10 @@ from anabranch.bench.reproduce.experiment import Experiment
 from anabranch.bench.size import Size
 
 CONSTANTS = "what move, hash and probe take, and the trees of Figure 11, are not in the text"
+FITTED = (
+    "what a row takes is not in the text, and was chosen so that the plans cross there; that the "
+    "simulation agrees is the test"
+)
 PLANS = ("(A, B), C", "(A, C), B")
 RANKED = ["Evenly Spread", "Fast Leaves", "Left Deep"]
 
@@ -30,11 +36,19 @@ def fig9(figure: Figure) -> Sequence[Claim]:
     by = {row[0].split(",")[0]: row[1] for row in figure.rows}
     off = by["flow"] / by["simulated"] - 1
     return (
-        held(
+        not_comparable(
             "results at which (A, C), B is predicted to overtake",
             "roughly 2,000",
             f"{by['flow']:,}",
-            1_500 <= by["flow"] <= 2_500,
+            FITTED,
+        ),
+        held(
+            "the same by Equation 2 as printed",
+            "roughly 2,000",
+            f"{by['Equation 2']:,}",
+            1_500 <= by["Equation 2"] <= 2_500,
+            "it takes the newest rate of a join for the rate of all its results, and what waits "
+            "in queues is not in it; the flow has queues",
         ),
         held(
             "the same measured (here: simulated)",
@@ -90,7 +104,7 @@ def fig14(figure: Figure) -> Sequence[Claim]:
             "marginally ahead of Fast Leaves",
             f"first to last: {', '.join(order)}",
             order.index("Left Deep") < order.index("Fast Leaves"),
-            f"{CONSTANTS}; with none of the trees that fit the other figures does it come out",
+            CONSTANTS,
         ),
     )
 
@@ -115,26 +129,51 @@ def table6(figure: Figure) -> Sequence[Claim]:
             ", ".join(f"{name} {megabytes:,.0f} MB" for name, megabytes in read.items()),
             cheapest == "Fast Leaves",
         ),
+        held(
+            "traditional: the dearest plan",
+            "Left Deep",
+            max(read, key=lambda name: read[name]),
+            max(read, key=lambda name: read[name]) == "Left Deep",
+        ),
         not_comparable(
             "seconds until the last result",
             "880, 970 and 1,300",
             ", ".join(f"{ends[name]:,.0f}" for name in RANKED),
-            CONSTANTS,
+            f"{CONSTANTS}; what a row takes was chosen so that the first is near",
         ),
     )
 
 
+def first(results: float) -> Callable[[Figure], Figure]:
+    """A figure's lines up to so many results."""
+
+    def zoomed(figure: Figure) -> Figure:
+        lines = {}
+        for name, (x, y) in figure.lines.items():
+            near = [(a, b) for a, b in zip(x, y, strict=True) if b <= results]
+            lines[name] = ([a for a, _ in near], [b for _, b in near])
+        return replace(figure, lines=lines)
+
+    return zoomed
+
+
 COUNTED = {
-    "fig1": ("fig1", fig1, "two orders of two selections"),
-    "fig7": ("three_way", fig7, "Figures 7 and 8: two plans for three streams, by the end"),
-    "fig9": ("three_way", fig9, "Figures 9 and 10: where these cross"),
-    "fig12": ("five_way", fig12, "Figures 12 and 13: three plans for five streams"),
-    "fig14": ("five_way", fig14, "Figures 14 and 15: the first results of these"),
-    "table6": ("five_way", table6, "the traditional cost model"),
+    "fig1": ("fig1", fig1, "two orders of two selections", inf),
+    "fig7": ("three_way", fig7, "Figures 7 and 8: two plans for three streams, by the end", inf),
+    "fig9": ("three_way", fig9, "Figures 9 and 10: where these cross", 5_000),
+    "fig12": ("five_way", fig12, "Figures 12 and 13: three plans for five streams", inf),
+    "fig14": ("five_way", fig14, "Figures 14 and 15: the first results of these", 30_000),
+    "table6": ("five_way", table6, "the traditional cost model", inf),
 }
 RATE = tuple(
     Experiment(
-        f"rate/{name}", about, judge, RATES.counted[counted], quick=Size(1_000), full=Size(1_000)
+        f"rate/{name}",
+        about,
+        judge,
+        RATES.counted[counted],
+        quick=Size(1_000),
+        full=Size(1_000),
+        view=first(most),
     )
-    for name, (counted, judge, about) in COUNTED.items()
+    for name, (counted, judge, about, most) in COUNTED.items()
 )
