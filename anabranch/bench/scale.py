@@ -35,8 +35,11 @@ def _table(spark: SparkSession, rows: int, operators: int, attributes: int) -> D
     df = spark.createDataFrame(pa.table({"code": codes(bits)}))
     if rows > some:  # the same rows again and again
         df = df.crossJoin(F.broadcast(spark.range(rows // some).select("id"))).drop("id")
-    for i in range(attributes):
-        df = df.withColumn(f"a{i + 1}", F.pmod(F.xxhash64("code", F.lit(i)), F.lit(100)))
+    told = [
+        F.pmod(F.xxhash64("code", F.lit(i)), F.lit(100)).alias(f"a{i + 1}")
+        for i in range(attributes)
+    ]
+    df = df.select("code", *told)
     df = df.repartition(2).persist()
     if df.count() != rows:
         raise AnabranchError("the workload was not loaded in full")

@@ -29,8 +29,6 @@ BENCHES: Mapping[str, tuple[str, str]] = {
         "Growth",
         "Functions of a microsecond that drop three rows in ten, in correlated pairs, by `auto`.",
     ),
-    "queries": ("Several queries in one pass", ""),
-    "om": ("Rate against memory", "Rounds on Spark under OM and under each single order."),
 }
 # Where a picture says more than the table.
 PICTURES = ("scale",)
