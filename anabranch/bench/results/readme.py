@@ -62,8 +62,9 @@ def headlines(root: Path) -> str:
         if name not in found:
             raise AnabranchError(f"benchmarks/results/{bench}/{name}.json is not there: run it")
         rows.append((found[name].title, tell(found[name]), f"`bench {bench} {name}`"))
-    papers = reproduced(folder / "reproduce").made["summary"]
-    rows.append(("figures and tables of the five papers", papers, "`reproduce`"))
+    papers = reproduced(folder / "reproduce").made
+    command = papers["command"].removeprefix("anabranch ")
+    rows.append(("figures and tables of the five papers", papers["summary"], f"`{command}`"))
     return table(["workload", "Anabranch", "by"], rows)
 
 
