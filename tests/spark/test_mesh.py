@@ -117,8 +117,9 @@ def test_one_plan_for_all_workers_in_words_saved_and_reloaded(df, plain, learned
     calls = sum(run.report().evaluations.values())
     assert calls < sum(learned.report().evaluations.values())
     stream = xor(ROWS)
-    # How much is sampled depends on measured times: one run gave 1.062.
-    assert calls < 1.08 * stream.oracle(stream.drops())
+    # Trials go by measured times: on a busy machine a worse order may be kept for a while (1.01 as
+    # a rule, 1.147 once). The best single order has 1.345.
+    assert calls < 1.2 * stream.oracle(stream.drops())
     by = run.report().routed_by["o0"]
     assert set(run.report().classifiers.values()) == {", ".join(plan.classifier.attributes)}
     assert by[", ".join(plan.classifier.attributes)] > 0.9 * sum(by.values())
