@@ -13,7 +13,7 @@ import anabranch as ab
 from anabranch.data.lab import COLUMNS, TIME, read_lab
 from anabranch.data.stream_star import CLASS, UNRELATED, StreamStar, skewed
 from anabranch.kernel.attributes import Attributes
-from anabranch.spark.attributes import describe, numbers, usable
+from anabranch.spark.attributes import choose, describe, numbers, usable
 
 ROWS = 24_000
 CITIES = ["Aarau", "Bern", "Chur", "Davos"]
@@ -136,6 +136,15 @@ def test_told_classes_and_orders_words_included(df):
         query_of(df).run(policy=ab.ContentKnows("city", {None: names}))
     with pytest.raises(ab.InputError, match='no column "town"'):
         query_of(df).run(policy=ab.ContentKnows("town", orders))
+
+
+def test_columns_that_no_predicate_reads_have_a_place_among_the_attributes(spark):
+    wide = spark.createDataFrame([], ", ".join(f"x{i} long" for i in range(9)) + ", kind string")
+    read = [f"x{i}" for i in range(1, 8)]
+    assert choose(wide, None, [], read, 6) == [*read[:6], "x0", "x8", "kind"]
+    assert choose(wide, None, [], ["x1"], 6) == ["x1", "x0", "x2", "x3", "x4", "x5"]
+    assert choose(wide, None, ["x7"], ["x1"], 2) == ["x1", "x0", "x2", "x3", "x7"]
+    assert choose(wide, ["kind"], [], read, 6) == ["kind"]
 
 
 def test_attributes_that_cannot_be_are_refused_with_those_that_can(df):

@@ -61,6 +61,12 @@ def looked_up(spark: SparkSession, df: DataFrame, task: Task) -> DataFrame:
     return df
 
 
+def unwritten(task: Task) -> str:
+    """Native predicates that only Spark and DuckDB have words for; nothing if there is none."""
+    missing = [p.name for p in task.predicates if p.native and p.polars is None]
+    return f"not written for it: {', '.join(missing)}" if missing else ""
+
+
 def arrow_of(predicate: Predicate) -> Callable[..., pa.Array]:
     """A predicate over Arrow arrays; a function of a row is called for each."""
     if predicate.batch is not None:

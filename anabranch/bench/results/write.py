@@ -18,16 +18,20 @@ def documents(root: Path) -> dict[Path, str]:
 
 def write(root: Path) -> list[Path]:
     """Write all, and tell which have changed."""
-    changed = stale(root)
-    for path in changed:
-        path.write_text(documents(root)[path], encoding="utf-8")
-    return changed
+    changed = _stale(root)
+    for path, text in changed.items():
+        path.write_text(text, encoding="utf-8")
+    return list(changed)
 
 
 def stale(root: Path) -> list[Path]:
     """Those that are not as the data would make them."""
-    return [
-        path
+    return list(_stale(root))
+
+
+def _stale(root: Path) -> dict[Path, str]:
+    return {
+        path: text
         for path, text in documents(root).items()
         if not path.exists() or path.read_text(encoding="utf-8") != text
-    ]
+    }

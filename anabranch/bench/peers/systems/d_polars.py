@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from anabranch.bench.peers.peer import Peer, register
+from anabranch.bench.peers.peer import Peer, register, unwritten
 from anabranch.bench.peers.task import Predicate, Result, Task
 
 
@@ -17,8 +17,7 @@ class Polars(Peer):
     module = "polars"
 
     def cannot(self, task: Task) -> str:
-        missing = [p.name for p in task.predicates if p.native and p.polars is None]
-        return f"not written for it: {', '.join(missing)}" if missing else ""
+        return unwritten(task)
 
     def run(self, task: Task) -> Result:
         import polars as pl

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from anabranch.bench.peers.peer import Peer, arrow_of, register
+from anabranch.bench.peers.peer import Peer, arrow_of, register, unwritten
 from anabranch.bench.peers.task import Predicate, Result, Task
 
 
@@ -19,8 +19,7 @@ class Daft(Peer):
     module = "daft"
 
     def cannot(self, task: Task) -> str:
-        native = [p.name for p in task.predicates if p.native and p.polars is None]
-        return f"not written for it: {', '.join(native)}" if native else ""
+        return unwritten(task)
 
     def run(self, task: Task) -> Result:
         import daft
