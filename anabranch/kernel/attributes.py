@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from anabranch.model import NULL
 
 Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
 
 
 class Attributes:
@@ -28,11 +29,31 @@ class Attributes:
     def get(self, name: str) -> Floats:
         """The values of an attribute, NULL as `NULL`."""
         if name not in self._values:
-            column = _counted(self._columns[name]).cast(pa.float64(), safe=False)
-            if column.null_count:
-                column = column.fill_null(NULL)
-            self._values[name] = column.to_numpy(zero_copy_only=False)
+            self._values[name] = _numbers(self._columns[name])
         return self._values[name]
+
+    def of(self, name: str, rows: Rows) -> Floats:
+        """The values of some rows; the others are not converted for it.
+
+        >>> Attributes({"a": pa.array([1, None, 3])}).of("a", np.array([2])).tolist()
+        [3.0]
+        """
+        if name in self._values:
+            return self._values[name][rows]
+        column = self._columns[name]
+        if not column.null_count and (
+            pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+        ):  # nothing is copied but these rows: there may be hundreds of attributes
+            return np.asarray(column.to_numpy()[rows], np.float64)
+        return _numbers(column.take(pa.array(rows)))
+
+
+def _numbers(column: pa.Array) -> Floats:
+    column = _counted(column).cast(pa.float64(), safe=False)
+    if column.null_count:
+        column = column.fill_null(NULL)
+    values: Floats = column.to_numpy(zero_copy_only=False)
+    return values
 
 
 def _counted(column: pa.Array) -> pa.Array:

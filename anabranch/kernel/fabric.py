@@ -145,6 +145,7 @@ class Fabric:
             batch,
             classified.cells,
             classified.routes,
+            values.of,
         )
         events = self.learner.observe(feedback)
         end = self.clock()

@@ -79,11 +79,11 @@ class Feedback:
     `dropped` has one row per profiled row and one column per operator (in the query's order): did
     the operator drop it? `passed` likewise. Operators that were not evaluated on a row have False
     in both. `profiled` are the profiled rows' places in the slice, `visits` the rows of each call,
-    `values` gives the slice's values of an attribute, `codes` the partitions that the rows were
-    classified by, `cells` these taken together and `routes` the route of each row (empty where all
-    rows take one). `routing` are the seconds that this took, `spent` those of the whole slice, and
-    `learning` those that the last `observe` took. `batch` are the rows of the batch that the slice
-    is part of.
+    `values` gives the slice's values of an attribute, `picked` those of some rows, `codes` the
+    partitions that the rows were classified by, `cells` these taken together and `routes` the route
+    of each row (empty where all rows take one). `routing` are the seconds that this took, `spent`
+    those of the whole slice, and `learning` those that the last `observe` took. `batch` are the
+    rows of the batch that the slice is part of.
     """
 
     rows: int
@@ -101,10 +101,14 @@ class Feedback:
     batch: int = 0
     cells: Rows = field(default_factory=lambda: NO_ROWS)
     routes: Rows = field(default_factory=lambda: NO_ROWS)
+    picked: Callable[[str, Rows], Floats] | None = None
 
     def profiled_values(self, names: Sequence[str]) -> Floats:
         """Values of the profiled rows, a column for each of these attributes."""
-        columns = [self.values(name)[self.profiled] for name in names]
+        rows = self.profiled
+        columns = [
+            self.picked(name, rows) if self.picked else self.values(name)[rows] for name in names
+        ]
         return np.column_stack(columns) if columns else np.zeros((len(self.profiled), 0))
 
 

@@ -45,8 +45,8 @@ class Measured(Policy):
         )
         for call in feedback.calls:
             if call.operator in self._called:
-                self._fits[call.operator].age(COST_MEMORY)
-                self._fits[call.operator].update(call.rows, call.seconds, call.busy)
+                fit = self._fits[call.operator]
+                fit.update(call.rows, call.seconds, call.busy, COST_MEMORY)
         self._called |= {call.operator for call in feedback.calls}
 
     @property

@@ -134,8 +134,7 @@ class SharedOrder:
 
     def timed(self, operator: int, rows: int, seconds: float, busy: float) -> None:
         if operator in self._called:
-            self._costs[operator].age(COST_MEMORY)
-            self._costs[operator].update(rows, seconds, busy)
+            self._costs[operator].update(rows, seconds, busy, COST_MEMORY)
         self._called.add(operator)
 
     def observe(self, dropped: Bits, wanted: Bits, now: float, rows: int) -> None:

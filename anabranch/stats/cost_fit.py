@@ -27,13 +27,14 @@ class CostFit:
     inverse: float = 0.0  # sum of 1 / rows
     rate: float = 0.0  # sum of seconds / rows
 
-    def update(self, rows: int, seconds: float) -> None:
+    def update(self, rows: int, seconds: float, fading: float = 1.0) -> None:
+        """Add a call; those before weigh less by the factor `fading`."""
         if rows > 0:
-            self.calls += 1
-            self.rows += rows
-            self.seconds += seconds
-            self.inverse += 1 / rows
-            self.rate += seconds / rows
+            self.calls = fading * self.calls + 1
+            self.rows = fading * self.rows + rows
+            self.seconds = fading * self.seconds + seconds
+            self.inverse = fading * self.inverse + 1 / rows
+            self.rate = fading * self.rate + seconds / rows
 
     def merge(self, other: "CostFit") -> "CostFit":
         return CostFit(
@@ -43,14 +44,6 @@ class CostFit:
             self.inverse + other.inverse,
             self.rate + other.rate,
         )
-
-    def age(self, factor: float) -> None:
-        """Let what was measured before weigh less than what comes."""
-        self.calls *= factor
-        self.rows *= factor
-        self.seconds *= factor
-        self.inverse *= factor
-        self.rate *= factor
 
     def _solve(self) -> tuple[float, float]:
         mean = self.seconds / self.rows if self.rows else 0.0

@@ -35,15 +35,12 @@ class OperatorCost:
     busy: CostFit = field(default_factory=CostFit)
     busiest: float = 0.0
 
-    def update(self, rows: int, seconds: float, busy: float) -> None:
+    def update(self, rows: int, seconds: float, busy: float, fading: float = 1.0) -> None:
+        """Add a call; those before weigh less by the factor `fading`."""
         share = busy / seconds if seconds > 0 else 0.0
         self.busiest = max(share, FORGETTING * self.busiest)
-        self.elapsed.update(rows, seconds)
-        self.busy.update(rows, busy)
-
-    def age(self, factor: float) -> None:
-        self.elapsed.age(factor)
-        self.busy.age(factor)
+        self.elapsed.update(rows, seconds, fading)
+        self.busy.update(rows, busy, fading)
 
     def merge(self, other: "OperatorCost") -> "OperatorCost":
         return OperatorCost(

@@ -54,8 +54,7 @@ def test_cost_fit_knows_nothing_before_the_first_call():
 def test_an_aged_cost_follows_the_new_one():
     fit = CostFit()
     for seconds in [1.0] * 20 + [0.1] * 40:
-        fit.age(0.9)
-        fit.update(100, seconds)
+        fit.update(100, seconds, fading=0.9)
     assert fit.get(100) == pytest.approx(0.001, rel=0.2)
 
 

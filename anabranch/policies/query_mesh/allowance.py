@@ -11,7 +11,8 @@ LEAST_SAMPLED, MOST_SAMPLED = 50, 1_000
 # share.
 CALMING, LEAST_RATE = 0.5, 0.2
 # Learning may be paid before it is earned, by what so many rows cost as far as one costs more than
-# a few microseconds, at most so many seconds: where rows are cheap it must be earned.
+# a few microseconds, at most so many seconds for each group of attributes: where rows are cheap it
+# must be earned.
 THOUGHT_ROWS, CHEAP_ROW, MOST_THOUGHT = 10_000, 4e-6, 0.03
 # A hiccup of the machine must not end learning for good.
 LONGEST_THOUGHT = 0.1
@@ -56,6 +57,7 @@ class Allowance:
     budget: float
     duty: float
     credit: int = CREDIT_ROWS  # rows that may be sampled before that is earned
+    groups: int = 1  # of attributes, which are judged in turns
     calm: float = 1.0
     _sampling: float = 0.0  # seconds left for evaluating sampled rows
     _learning: float = 0.0  # seconds left for taking in sampled rows and counting others
@@ -80,7 +82,7 @@ class Allowance:
         self._learning += half / 2 * spent
         self._thinking += half / 2 * spent
         dear = max(row_cost - CHEAP_ROW, 0.0)
-        self._advance = min(THOUGHT_ROWS * dear, MOST_THOUGHT)
+        self._advance = min(THOUGHT_ROWS * dear, self.groups * MOST_THOUGHT)
         self._row = row_cost
 
     def pass_by(self, rows: int, batch: int, spent: float) -> None:

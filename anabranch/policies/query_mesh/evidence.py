@@ -10,7 +10,7 @@ import numpy as np
 from anabranch.model import Query
 from anabranch.policies.base import Bits, Feedback, Floats
 from anabranch.policies.query_mesh.wire import sample_to_dict
-from anabranch.policies.register import MOST_TAKEN, Register
+from anabranch.policies.register import MOST_TAKEN, PAIRED, Register
 from anabranch.stats import Reservoir
 
 # Shares of the sample at which a mesh is looked for, before the sample is complete.
@@ -26,6 +26,9 @@ FREE_ROWS, FREE_SLICES = 1_000, 10
 MOST_WAITING = 6_000
 # A mesh is looked for again when so many times the rows were looked at.
 LOOKED = 3
+# Attributes that are judged at a time: each takes a quarter of a millisecond. Where there are more,
+# groups of them, within which all pairs are tried, take turns as long as none tells anything.
+JUDGED = PAIRED
 
 
 Trace = tuple[tuple[int, float], ...]  # move -> the best cost from there on
@@ -68,6 +71,15 @@ class Evidence:
 
     While no attribute is known to tell anything, every other slice has rows looked at that are not
     evaluated for it: each operator that they come to tells of their attributes.
+
+    >>> from anabranch.model import Attribute, Operator
+    >>> many = tuple(Attribute(f"a{i}") for i in range(15))
+    >>> evidence = Evidence(Query((Operator("f"), Operator("g")), many), size=100, seed=0)
+    >>> evidence.looked(); len(evidence.register.attributes), evidence.is_due(nothing=True)
+    (12, True)
+    >>> evidence.turn(); evidence.looked()
+    >>> len(evidence.register.attributes), evidence.is_due(nothing=True)
+    (3, False)
     """
 
     query: Query
@@ -80,20 +92,49 @@ class Evidence:
     def __post_init__(self) -> None:
         count = len(self.query)
         self.sample = Reservoir(len(self.query.attributes), count, self.size, self.seed)
-        self.register = Register(self.query.attributes, count, None)
+        places = range(len(self.query.attributes))
+        self._groups = [places[i : i + JUDGED] for i in places[::JUDGED]] or [places]
         self.begin_again()
 
     def begin_again(self) -> None:
         """Forget all rows: the data is not what it was."""
         self.sample.clear()
         self.sample.size = self.size
-        self.register.clear()
-        self._waiting, self._seen = Waiting(), 0  # rows looked at
+        self._judge(0)
+        self._left = 0  # groups that are yet to be judged by the rows that there are
+        self._seen = 0  # rows looked at
         self._looks = [round(share * self.size) for share in (*EARLY, 1.0)]
         self._look_at, self._curious = FREE_ROWS, FREE_SLICES
         self.free = False
         self._told = 0  # rows of the sample when it was last told
         self._told_trace: Trace = ()
+
+    def _judge(self, group: int) -> None:
+        """By what these attributes tell, from nothing."""
+        self._group = group
+        chosen = [self.query.attributes[place] for place in self._groups[group]]
+        self.register = Register(chosen, len(self.query), None)
+        self._waiting = Waiting()
+
+    @property
+    def groups(self) -> int:
+        """Groups of attributes that take turns."""
+        return len(self._groups)
+
+    def turn(self) -> None:
+        """These attributes tell nothing: it is the turn of others, by the rows of the sample."""
+        if self.groups > 1:
+            self._judge((self._group + 1) % self.groups)
+            bits = self.sample.bits
+            self._wait(self.sample.values, ~bits, np.ones(bits.shape, bool))
+
+    def stay(self) -> None:
+        """These attributes tell something: no others are judged by the rows that there are."""
+        self._left = 0
+
+    def _wait(self, values: Floats, passed: Bits, met: Bits) -> None:
+        columns = self._groups[self._group]
+        self._waiting.add(values[:, columns.start : columns.stop], passed, met)
 
     @property
     def eager(self) -> bool:
@@ -115,7 +156,7 @@ class Evidence:
         names = [attribute.name for attribute in self.query.attributes]
         values = feedback.profiled_values(names)
         if names:
-            self._waiting.add(values, feedback.passed, feedback.passed | feedback.dropped)
+            self._wait(values, feedback.passed, feedback.passed | feedback.dropped)
             self._seen += len(rows)
         if self.free:
             self._curious -= 1
@@ -135,7 +176,7 @@ class Evidence:
         if not self.query.attributes:
             return False
         sampled = bool(self._looks) and len(self.sample) >= self._looks[0]
-        return sampled or (nothing and self._seen >= self._look_at)
+        return self._left > 0 or sampled or (nothing and self._seen >= self._look_at)
 
     def count(self) -> None:
         """Register all rows that were looked at."""
@@ -174,6 +215,7 @@ class Evidence:
         }
 
     def looked(self) -> None:
-        """A mesh was looked for by what there is."""
+        """A mesh was looked for by what a group of attributes tells."""
+        self._left = (self._left or self.groups) - 1
         self._looks = [size for size in self._looks if size > len(self.sample)]
         self._look_at = max(self._look_at, LOOKED * self._seen)

@@ -4,7 +4,7 @@ Query Mesh, Section 4. Attributes that tell nothing about any operator are left 
 agree in all others form a cell.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.cost import uncertain_parts
-from anabranch.model import Cells, Mesh, Partition, Query, Route, combine
+from anabranch.model import Attribute, Cells, Mesh, Partition, Query, Route, combine
 from anabranch.policies.judge import Judge
 from anabranch.policies.knowledge import Knowledge
 from anabranch.policies.query_mesh.condense import condense
@@ -110,13 +110,16 @@ class Thought:
     """An optimisation in small steps, so that it can be spread over batches.
 
     `register` are rows that met some operators, besides those of the sample, by which attributes
-    are judged.
+    are judged; without it those of the sample are, by what the attributes `judged` tell, or all.
     """
 
-    def __init__(self, task: Task, register: Register | None = None) -> None:
+    def __init__(
+        self, task: Task, register: Register | None = None, judged: Sequence[Attribute] = ()
+    ) -> None:
         self._task, self._register = task, register
+        self._judged = judged or (register.attributes if register else task.query.attributes)
         self._steps = self._think()
-        self._weight = HEAVY + len(task.query.attributes)
+        self._weight = HEAVY + len(self._judged)
         self.solution: Solution | None = None
 
     def step(self) -> int:
@@ -168,7 +171,8 @@ class Thought:
         others = np.zeros(len(own))
         for part in range(2):
             theirs, mine = np.flatnonzero(half != part), np.flatnonzero(half == part)
-            thought = Thought(replace(task, sample=task.sample.part(theirs), check=False))
+            part_of_it = replace(task, sample=task.sample.part(theirs), check=False)
+            thought = Thought(part_of_it, judged=self._judged)
             while thought.solution is None:
                 self._weight = thought.step()
                 yield
@@ -180,8 +184,10 @@ class Thought:
         sample, query = self._task.sample, self._task.query
         register = self._register
         if register is None:
-            register = Register(query.attributes, len(query), None)
-            register.update(sample.values, ~sample.bits, np.ones(sample.bits.shape, bool))
+            places = {attribute: place for place, attribute in enumerate(query.attributes)}
+            values = sample.values[:, [places[attribute] for attribute in self._judged]]
+            register = Register(self._judged, len(query), None)
+            register.update(values, ~sample.bits, np.ones(sample.bits.shape, bool))
             yield
         known = Knowledge(query, register, alpha=0.999)
         known.costs = self._task.costs

@@ -98,7 +98,8 @@ class QueryMesh(Parameters):
         self._single = stage.bind(self.query, start)  # one route for all rows
         self._mesh = start.alike(self.window) if start and start.celled else None  # if any
         self._evidence = Evidence(self.query, self.sample, self.seed)
-        self._allowance = Allowance(self.budget, self.duty, 0 if start else CREDIT_ROWS)
+        credit, groups = 0 if start else CREDIT_ROWS, self._evidence.groups
+        self._allowance = Allowance(self.budget, self.duty, credit, groups)
         self._watcher = Watcher()
         self._thinking = Thinking()
         self._contest = Contest()
@@ -280,6 +281,10 @@ class QueryMesh(Parameters):
 
     def _conclude(self, solution: Solution) -> None:
         """A search is over."""
+        if solution.partitions:
+            self._evidence.stay()
+        else:
+            self._evidence.turn()
         if solution.gap > STABLE:
             self._evidence.grow()
         self._consider(solution)
