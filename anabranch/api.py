@@ -15,6 +15,7 @@ from anabranch.spark.rounds.handle import Rounds
 from anabranch.spark.run import Run, begun
 from anabranch.spark.sampling import DEFAULT_SAMPLE, Sample
 from anabranch.spark.shared.declare import Queries, declared_together
+from anabranch.spark.staging import inside_spark
 
 __all__ = ["Join", "Queries", "Query", "join", "queries", "query"]
 
@@ -187,8 +188,8 @@ class Query:
         """
         if policy is None and self._last is not None:
             return explain(self._last.plan(), self._last.outline(), self._last.policy)
-        split = stages.split(self._declared)
         chosen = resolve(policy or "auto")
+        split = stages.split(self._declared, inside=inside_spark(self._declared, chosen))
         return explain(begun(self._df, split, chosen), split.outline(), chosen)
 
     def _table(

@@ -216,6 +216,8 @@ class Policy(ABC):
     # Columns taken as attributes where none are named: each is eight bytes per row on the way to
     # Python, and is read from the source though no predicate asks for it.
     most_attributes: ClassVar[int] = 32
+    # Whether lookups are joins inside Spark where they can, and not among what is ordered.
+    lookups_inside: ClassVar[bool] = False
     query: Query = field(init=False, repr=False, compare=False)
 
     def bind(self, query: Query, start: Mesh | None = None) -> Self:

@@ -16,8 +16,8 @@ from anabranch.spark.inflow import attach
 from anabranch.spark.pilot import agreed, fly, learns_here, opinions
 from anabranch.spark.predicates import Conversion
 from anabranch.spark.sampling import Sample
-from anabranch.spark.stages import Compiled, Declared, Stages, compile_stages, split
-from anabranch.spark.staging import staged, unlooked
+from anabranch.spark.stages import Compiled, Declared, Stages, compile_stages, looked_up, split
+from anabranch.spark.staging import inside_spark, staged, unlooked
 from anabranch.spark.worker import Fused
 
 
@@ -41,7 +41,7 @@ class Run:
         learn: str = "worker",
         sample: Sample | None = None,
     ) -> None:
-        stages = split(declared)
+        stages = split(declared, inside=inside_spark(declared, policy, start))
         own = start if stages.fused or not len(stages.before) else None
         prepared = prepare(source, stages, policy, own, attributes)
         prepared.bind(own)  # refuse what cannot work before any table is read
@@ -58,7 +58,7 @@ class Run:
         conversion = Conversion.of(session.conf.get)
         compiled = compile_stages(stages, conversion, prepared.attributes, prepared.words)
         self._staged = staged(source, declared, compiled, policy, start, attributes, sample, seed)
-        below = self._staged.below(source)
+        below = looked_up(self._staged.below(source), compiled)
         if pilot is not None and own is None and len(prepared.query) > 1:
             own = self._start = fly(below, compiled, pilot, prepared.query, seed)
         fused = Fused(

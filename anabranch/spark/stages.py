@@ -17,7 +17,15 @@ from anabranch.model import Attribute, InputError, Operator, Query, closest
 from anabranch.spark.native import Place, looked_at
 from anabranch.spark.predicates import Conversion, as_udf, check_arity, check_udf, to_predicate
 from anabranch.spark.session import is_connect
-from anabranch.spark.tables import key_names, key_types, probe, quoted, snapshot
+from anabranch.spark.tables import (
+    kept,
+    key_frame,
+    key_names,
+    key_types,
+    probe,
+    quoted,
+    snapshot,
+)
 
 
 @dataclass(frozen=True)
@@ -44,7 +52,7 @@ class Python:
 
 @dataclass(frozen=True)
 class Table:
-    """A bounded table: probed in the fused operator, joined behind it."""
+    """A bounded table: probed in the fused operator and joined behind it, or looked up by Spark."""
 
     operator: Operator
     table: DataFrame
@@ -167,10 +175,11 @@ class Planable:
 
 @dataclass(frozen=True)
 class Stages:
-    """Filters, a native stage, the fused operators, a native stage, filters, and joins."""
+    """Filters, native stage, lookups, the fused operators, native stage, filters, and joins."""
 
     first: tuple[Native, ...]
     before: Planable
+    lookups: tuple[Table, ...]  # inside Spark
     fused: tuple[Python | Table, ...]
     above: Planable
     last: tuple[Native, ...]
@@ -183,6 +192,7 @@ class Stages:
         parts = {
             "filters first": [n.operator for n in self.first],
             "native predicates": list(self.before.query.operators),
+            "lookups inside Spark": [t.operator for t in self.lookups],
             "fused operator": list(self.query.operators),
             "native predicates behind it": list(self.above.query.operators),
             "filters behind it": [n.operator for n in self.last],
@@ -191,10 +201,24 @@ class Stages:
         return [f"{title}: {', '.join(map(str, ops))}" for title, ops in parts.items() if ops]
 
 
-def split(declared: Sequence[Declared], late: Collection[str] = ()) -> Stages:
+def insideable(declared: Sequence[Declared]) -> list[str]:
+    """Lookups that Spark can do before any row moves to Python: only native ones guard them."""
+    whole = Query(tuple(d.operator for d in declared))
+    natives = {d.operator.name for d in declared if isinstance(d, Native)}
+    return [
+        d.operator.name
+        for d, guards in zip(declared, whole.guards, strict=True)
+        if isinstance(d, Table) and not d.joins and {whole.names[i] for i in guards} <= natives
+    ]
+
+
+def split(
+    declared: Sequence[Declared], late: Collection[str] = (), inside: Collection[str] = ()
+) -> Stages:
     """Put each declared operator into its stage; guards may not ask for a second Python stage.
 
-    The native predicates named `late` run behind the Python ones though they need not.
+    The native predicates named `late` run behind the Python ones though they need not, the lookups
+    named `inside` inside Spark before them.
     """
     whole = Query(tuple(d.operator for d in declared))
     by_name = {d.operator.name: d for d in declared}
@@ -203,18 +227,22 @@ def split(declared: Sequence[Declared], late: Collection[str] = ()) -> Stages:
         d.operator.name: {whole.names[i] for i in guards}
         for d, guards in zip(declared, whole.guards, strict=True)
     }
-    fused = tuple(d for d in ordered if not isinstance(d, Native) and d.drops)
-    inside = {d.operator.name for d in fused}
+    tables = [d for d in ordered if not isinstance(d, Native) and d.drops]
+    lookups = tuple(d for d in tables if isinstance(d, Table) and d.operator.name in inside)
+    fused = tuple(d for d in tables if d not in lookups)
+    names = {d.operator.name for d in fused}
     natives = [d for d in ordered if isinstance(d, Native)]
-    above = [n for n in natives if behind[n.operator.name] & (inside | set(late))]
+    waited = {*names, *late, *inside}
+    above = [n for n in natives if behind[n.operator.name] & waited]
     above += [n for n in natives if n.operator.name in late and n not in above]
-    _check(fused, inside, behind, {n.operator.name for n in above})
+    _check(fused, names, behind, {n.operator.name for n in above})
     below = [n for n in natives if n not in above]
     first = _ordinary(below, behind)
     last = above if any(n.place in ("pinned", "random") for n in above) else []
     return Stages(
         first=tuple(first),
         before=_planable([n for n in below if n not in first], behind),
+        lookups=lookups,
         fused=fused,
         above=_planable([n for n in natives if n in above and n not in last], behind),
         last=tuple(n for n in natives if n in last),
@@ -283,12 +311,13 @@ def _restricted(operators: Sequence[Operator], behind: dict[str, set[str]]) -> Q
 
 @dataclass(frozen=True)
 class Compiled:
-    """Predicates with the inputs that they take, and the tables to join."""
+    """Predicates with the inputs that they take, and the tables to look up in and to join."""
 
     predicates: list[tuple[Predicate, list[int]]]
     inputs: list[Column]
     attributes: dict[str, int]  # name -> its input
     words: int | None  # the input that has words now and then
+    lookups: list[tuple[DataFrame, Table]]
     joins: list[tuple[DataFrame, Table]]
 
 
@@ -300,8 +329,9 @@ def compile_stages(
 ) -> Compiled:
     """Read the bounded tables and bind every predicate and attribute to its inputs."""
     inputs = _Inputs()
-    lookups = [one for one in stages.fused if isinstance(one, Table) and not one.joins]
-    tables = _read([*lookups, *stages.joins])
+    probed = [one for one in stages.fused if isinstance(one, Table) and not one.joins]
+    inside = {one.operator.name for one in stages.lookups}
+    tables = _read([*stages.lookups, *probed, *stages.joins], inside)
     predicates: list[tuple[Predicate, list[int]]] = []
     for declared in stages.fused:
         if isinstance(declared, Python):
@@ -312,24 +342,40 @@ def compile_stages(
             _, found = tables[declared.operator.name]
             assert found is not None
             predicates.append((found, _keys(declared, inputs)))
-    joins = [(table, t) for t in stages.joins if (table := tables[t.operator.name][0]) is not None]
+    lookups, joins = (
+        [(table, t) for t in some if (table := tables[t.operator.name][0]) is not None]
+        for some in (stages.lookups, stages.joins)
+    )
     # A column that a predicate reads, too, travels once.
     places = {a.name: inputs.add(a.name, column) for a, column in attributes}
     spelled = None if words is None else inputs.add("words", words)
-    return Compiled(predicates, inputs.columns, places, spelled, joins)
+    return Compiled(predicates, inputs.columns, places, spelled, lookups, joins)
+
+
+def looked_up(df: DataFrame, compiled: Compiled) -> DataFrame:
+    """The rows that pass the lookups inside Spark."""
+    for frame, declared in compiled.lookups:
+        df = kept(df, frame, declared.keys, declared.types, declared.how == "anti")
+    return df
 
 
 Read = tuple[DataFrame | None, Predicate | None]
 
 
-def _read(tables: Sequence[Table]) -> dict[str, Read]:
-    """Of each the rows where it is joined, and what probes it; small jobs, several at once."""
+def _read(tables: Sequence[Table], inside: Collection[str]) -> dict[str, Read]:
+    """Of each the rows where Spark joins it, and what probes it; small jobs, several at once.
+
+    Of those `inside` Spark, the keys.
+    """
     if not tables:
         return {}
     # Jobs belong to the group and have the tags of the caller's thread; Spark writes into what a
     # thread has of these, so each table has a copy of its own.
     jobs = [
-        inheritable_thread_target(one.table.sparkSession)(partial(_read_one, one)) for one in tables
+        inheritable_thread_target(one.table.sparkSession)(
+            partial(_read_one, one, one.operator.name in inside)
+        )
+        for one in tables
     ]
     with ThreadPoolExecutor(min(len(tables), MOST_READERS)) as pool:
         told = [pool.submit(job) for job in jobs]
@@ -337,8 +383,10 @@ def _read(tables: Sequence[Table]) -> dict[str, Read]:
         return {name: one.result() for name, one in zip(names, told, strict=True)}
 
 
-def _read_one(declared: Table) -> Read:
+def _read_one(declared: Table, inside: bool) -> Read:
     name = declared.operator.name
+    if inside:
+        return key_frame(name, declared.table, declared.keys, declared.types), None
     table = snapshot(name, declared.table) if declared.joins else None
     if not declared.drops:
         return table, None

@@ -15,7 +15,15 @@ from anabranch.spark.native_stage import Stage, filtered
 from anabranch.spark.pilot import joint
 from anabranch.spark.planning import Planned, as_written
 from anabranch.spark.sampling import Sample
-from anabranch.spark.stages import Compiled, Declared, Native, Stages, split
+from anabranch.spark.stages import (
+    Compiled,
+    Declared,
+    Native,
+    Stages,
+    insideable,
+    looked_up,
+    split,
+)
 
 # Seconds per row from which on a native predicate may be worth the way of rows to Python.
 DEAR = 2e-6
@@ -61,7 +69,8 @@ def staged(
     seed: int,
 ) -> Staged:
     """Stages and plans: as a given plan says, or by a bounded look at the input, or as written."""
-    found = given(source, declared, policy, start, named)
+    inside = inside_spark(declared, policy, start)
+    found = given(source, declared, policy, start, named, inside)
     stages = found.stages
     if start is not None or found.before.given(None) is not None:
         return found
@@ -71,7 +80,7 @@ def staged(
     with looking(below, found.before.query, found.before.conditions, spec, seed) as look:
         late = _moved(below, stages, found.before, compiled, look, seed)
         if late:
-            found = unlooked(source, split(declared, late), policy, named)
+            found = unlooked(source, split(declared, late, inside), policy, named)
             # Those that were declared behind the Python ones stay behind.
             order = [*late, *(n for n in found.above.query.written() if n not in late)]
             mesh = Mesh.single(found.above.query, tuple(order))
@@ -85,13 +94,26 @@ def given(
     policy: Policy,
     start: Mesh | None,
     named: Sequence[str] | None,
+    inside: Sequence[str] = (),
 ) -> Staged:
     """Stages and plans as a given plan says, or without a look at the input."""
-    stages = split(declared, _late(declared, start))
+    stages = split(declared, _late(declared, start), inside)
     told = start.before if start and stages.fused else start
     found = unlooked(source, stages, policy, _with_those_of(start, named))
     plans = found.before.given(told), found.above.given(start.behind if start else None)
     return replace(found, plans=(plans[0] or found.plans[0], plans[1] or found.plans[1]))
+
+
+def inside_spark(
+    declared: Sequence[Declared], policy: Policy, start: Mesh | None = None
+) -> list[str]:
+    """Lookups that Spark does before rows move to Python: as a given plan says, or the policy.
+
+    A join with a broadcast table takes a tenth of what a row's way to Python takes.
+    """
+    if isinstance(start, Mesh):
+        return [name for name in insideable(declared) if name not in start.query.names]
+    return insideable(declared) if policy.lookups_inside else []
 
 
 def _with_those_of(start: Mesh | None, named: Sequence[str] | None) -> Sequence[str] | None:
@@ -135,7 +157,9 @@ def _movable(stages: Stages) -> list[str]:
         return []
     whole = stages.whole
     guards = {
-        whole.names[g] for d in stages.fused for g in whole.guards[whole.index(d.operator.name)]
+        whole.names[g]
+        for d in (*stages.lookups, *stages.fused)
+        for g in whole.guards[whole.index(d.operator.name)]
     }
     return [name for name in stages.before.query.names if name not in guards]
 
@@ -154,6 +178,7 @@ def _moved(
     held = [name for name in before.query.written() if name not in names]
     if held:
         below = below.filter(chain([before.conditions[name] for name in held]))
+    below = looked_up(below, compiled)
     asked = dict(zip(before.query.names, guarded(before.query, before.conditions), strict=True))
     bits, costs = joint(below, compiled, stages.query, [asked[name] for name in names], seed)
     query = _together(stages, names)

@@ -17,6 +17,8 @@ from pyspark.sql.types import (
     DateType,
     NumericType,
     StringType,
+    StructField,
+    StructType,
     TimestampNTZType,
     TimestampType,
 )
@@ -28,6 +30,8 @@ from anabranch.spark.session import is_connect
 
 # Above this a table is no bounded table: every worker holds an index over its keys.
 MAX_TABLE_ROWS = 1_000_000
+# Up to so many rows are read as they are.
+FEW_ROWS = 50_000
 
 KEY_TYPES = (
     BinaryType,
@@ -166,20 +170,52 @@ def read_bounded(name: str, table: DataFrame) -> pa.Table:
 def probe(
     name: str, table: DataFrame, keys: Sequence[str], types: Sequence[DataType], anti: bool = False
 ) -> TableProbe:
-    """Broadcast the distinct keys of a table, in the types in which they are compared.
+    """Broadcast the keys of a table, in the types in which they are compared."""
+    known = known_keys(name, table, keys, types)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, known.schema) as writer:
+        writer.write_table(known)
+    shipped = _shipped(table.sparkSession, sink.getvalue().to_pybytes())
+    return TableProbe(uuid.uuid4().hex, shipped, anti)
 
-    Keys with a NULL match nothing and stay behind.
-    """
+
+def known_keys(
+    name: str, table: DataFrame, keys: Sequence[str], types: Sequence[DataType]
+) -> pa.Table:
+    """The keys of a table, those of a large one once each; with a NULL they match nothing and stay
+    behind."""
     cast = [F.col(quoted(key)).cast(kind).alias(key) for key, kind in zip(keys, types, strict=True)]
     known = table.select(*cast)
     for key in keys:
         known = known.filter(F.col(quoted(key)).isNotNull())  # dropna() would take NaN for NULL
-    distinct = read_bounded(name, known.distinct())
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, distinct.schema) as writer:
-        writer.write_table(distinct)
-    shipped = _shipped(table.sparkSession, sink.getvalue().to_pybytes())
-    return TableProbe(uuid.uuid4().hex, shipped, anti)
+    few = known.limit(FEW_ROWS + 1).toArrow()  # to find out which are equal takes a shuffle
+    return few if few.num_rows <= FEW_ROWS else read_bounded(name, known.distinct())
+
+
+def key_frame(
+    name: str, table: DataFrame, keys: Sequence[str], types: Sequence[DataType]
+) -> DataFrame:
+    """The keys of a table as they are now, under names that no input has."""
+    rows = known_keys(name, table, keys, types)
+    schema = StructType([StructField(_own(place), kind) for place, kind in enumerate(types)])
+    return table.sparkSession.createDataFrame(
+        rows.rename_columns([field.name for field in schema]), schema
+    )
+
+
+def _own(place: int) -> str:
+    return f"__anabranch_key_{place}"
+
+
+def kept(
+    df: DataFrame, frame: DataFrame, keys: Sequence[str], types: Sequence[DataType], anti: bool
+) -> DataFrame:
+    """The rows whose keys are in a `key_frame`, or with `anti` those whose are not, by Spark."""
+    pairs = [
+        F.col(quoted(key)).cast(kind) == F.col(_own(place))
+        for place, (key, kind) in enumerate(zip(keys, types, strict=True))
+    ]
+    return df.join(F.broadcast(frame), pairs, "left_anti" if anti else "left_semi")
 
 
 def _shipped(session: SparkSession, data: bytes) -> Shipped:

@@ -30,12 +30,24 @@ def same(run, expected):
     assert run.df.collect() == expected.collect()
 
 
+def is_large(x):
+    return x > 1
+
+
 HOWS = {"semi": "left_semi", "anti": "left_anti"}
 
 
+# The first looks up inside Spark, the second among the functions.
+POLICIES = ("auto", "agreedy")
+
+
 @pytest.mark.parametrize("how", HOWS)
-def test_lookup_is_a_semi_or_anti_join(orders, owners, how):
-    run = ab.query(orders).lookup(owners, on="k", how=how).where(lambda x: x > 1, "x").run()
+@pytest.mark.parametrize("policy", POLICIES)
+def test_lookup_is_a_semi_or_anti_join(orders, owners, how, policy):
+    query = ab.query(orders).lookup(owners, on="k", how=how, name="own")
+    run = query.where(lambda x: x > 1, "x", name="f").run(policy=policy)
+    asked = ("own", "f") if policy == "agreedy" else ("f",)
+    assert run.plan().query.names == asked
     same(
         run,
         orders.filter("x > 1")
@@ -114,9 +126,68 @@ def test_key_types_compare_as_in_spark(spark, left, right, values, how):
     source = spark.createDataFrame(list(enumerate(values)), f"i int, k {left}")
     df = base.join(source, "i").orderBy("i")
     table = source.filter("i <> 1").select(F.col("k").cast(right).alias("k"))
-    run = ab.query(df).lookup(table, on="k", how=how).run()
     expected = df.join(F.broadcast(table), "k", HOWS[how]).select("i").orderBy("i").collect()
-    assert run.df.select("i").orderBy("i").collect() == expected
+    for policy in POLICIES:
+        run = ab.query(df).lookup(table, on="k", how=how).run(policy=policy)
+        assert run.df.select("i").orderBy("i").collect() == expected
+
+
+def test_rows_that_a_lookup_drops_do_not_move_to_python(orders, owners):
+    run = ab.query(orders).lookup(owners, on="k", name="own").where(is_large, "x").run()
+    passed = orders.join(owners, "k", "left_semi")
+    assert run.df.count() == passed.filter("x > 1").count()
+    report = run.report()
+    assert report.rows_in == passed.count() < orders.count()
+    assert list(report.evaluations) == ["is_large"]
+    assert "lookups inside Spark: own" in "\n".join(run.outline())
+
+
+def test_lookups_alone_need_no_python(orders, owners):
+    query = ab.query(orders).lookup(owners, on="k", name="own")
+    assert "lookups inside Spark: own" in query.explain()
+    run = query.run()
+    assert run.df.count() == orders.join(owners, "k", "left_semi").count()
+    assert "Spark runs all predicates itself" in str(run.report())
+
+
+def test_a_lookup_that_python_guards_stays_behind_it(orders, owners):
+    query = ab.query(orders).where(is_large, "x", name="f").lookup(owners, "k", "semi", "own", "f")
+    run = query.run()
+    assert run.plan().routes[0].order == ("f", "own")
+    same(
+        run,
+        orders.filter("x > 1").join(F.broadcast(owners), "k", "left_semi").select(*orders.columns),
+    )
+    native = query.where("id > 3", name="late", after="own")
+    expected = orders.filter("x > 1 and id > 3").join(F.broadcast(owners), "k", "left_semi")
+    same(native.run(), expected.select(*orders.columns))
+
+
+def test_native_predicates_around_a_lookup(orders, owners):
+    query = (
+        ab.query(orders)
+        .where("id > 2", name="first")
+        .lookup(owners, on="k", how="anti", name="own", after="first")
+        .where("id < 30", name="late", after="own")
+        .where(is_large, "x", name="f")
+    )
+    run = query.run()
+    assert run.plan().query.names == ("f",)
+    expected = orders.filter("id > 2 and id < 30 and x > 1").join(
+        F.broadcast(owners), "k", "left_anti"
+    )
+    same(run, expected.select(*orders.columns))
+
+
+def test_a_plan_says_where_lookups_run(orders, owners):
+    query = ab.query(orders).lookup(owners, on="k", name="own").where(is_large, "x", name="f")
+    plans = {policy: query.run(policy=policy).plan() for policy in POLICIES}
+    assert [plan.query.names for plan in plans.values()] == [("f",), ("own", "f")]
+    for plan in plans.values():
+        for policy in POLICIES:
+            run = query.run(policy=policy, start=plan)
+            assert run.plan().query.names == plan.query.names
+            assert run.df.count() == orders.filter("x > 1").join(owners, "k", "left_semi").count()
 
 
 def test_a_table_is_read_once_per_run(spark, orders, owners):
@@ -128,11 +199,14 @@ def test_a_table_is_read_once_per_run(spark, orders, owners):
 
     rdd = owners.coalesce(1).rdd.mapPartitions(count)
     table = spark.createDataFrame(rdd, owners.schema)
-    run = ab.query(orders).join(table, on="k").where(lambda x: x > 1, "x").run()
-    after_run = reads.value
-    run.df.count()
-    run.df.count()
-    assert reads.value == after_run == 1
+    for known, query in enumerate(
+        [ab.query(orders).join(table, on="k"), ab.query(orders).lookup(table, on="k")], 1
+    ):
+        run = query.where(lambda x: x > 1, "x").run()
+        after_run = reads.value
+        run.df.count()
+        run.df.count()
+        assert reads.value == after_run == known
 
 
 def test_a_table_that_is_too_large_says_what_to_do(orders, owners, monkeypatch):

@@ -12,8 +12,11 @@ class Auto(QueryMesh):
 
     It is `QueryMesh` as it is, but takes few attributes where none are named: those that the
     predicates read, and some more. Without attributes that tell anything it stays with one route.
+    On Spark, lookups that nothing in Python guards are joins inside Spark, before rows move to
+    Python; other policies order them among the functions.
     """
 
     name: ClassVar[str] = "auto"
     summary: ClassVar[str] = "A-Greedy, upgraded to a mesh where that measurably pays"
     most_attributes: ClassVar[int] = 6
+    lookups_inside: ClassVar[bool] = True
