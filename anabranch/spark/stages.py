@@ -1,5 +1,6 @@
 """From declared operators to the three stages of a run: before, fused, after."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -103,8 +104,12 @@ def python(
     check_udf(name, udf)
     check_arity(name, udf, len(columns))
     resolved = tuple(F.col(c) if isinstance(c, str) else c for c in columns)
+    plain = _plain_columns(df)
     types, computed = [], []
     for label, column in zip(columns, resolved, strict=True):
+        if isinstance(label, str) and label in plain:  # Spark takes milliseconds to say the same
+            types.append(plain[label])
+            continue
         try:
             selected = df.select(column)
             types.append(selected.schema[0].dataType)
@@ -114,6 +119,17 @@ def python(
             computed.append(_label(label))
     operator = Operator(name, tuple(map(_label, columns)), after, cost)
     return Python(operator, udf, resolved, tuple(types), tuple(computed))
+
+
+def _plain_columns(df: DataFrame) -> dict[str, DataType]:
+    """Columns whose names can mean nothing else, with their types."""
+    schema = df.schema
+    spelled = Counter(field.name.lower() for field in schema)
+    return {
+        field.name: field.dataType
+        for field in schema
+        if spelled[field.name.lower()] == 1 and field.name.isidentifier()
+    }
 
 
 def _is_computed(selected: Any, column: Column) -> bool:

@@ -78,6 +78,6 @@ register(
 )
 register(
     Workload(
-        "uniform-50us", "6 functions of 50 us, no classes", partial(made, [UNIFORM], 50.0), 0.125
+        "uniform-50us", "6 functions of 50 us, no classes", partial(made, [UNIFORM], 50.0), 0.375
     )
 )
