@@ -58,9 +58,11 @@ class Run:
         conversion = Conversion.of(session.conf.get)
         compiled = compile_stages(stages, conversion, prepared.attributes, prepared.words)
         self._staged = staged(source, declared, compiled, policy, start, attributes, sample, seed)
-        below = looked_up(self._staged.below(source), compiled)
+        below = self._staged.below(source)
         if pilot is not None and own is None and len(prepared.query) > 1:
+            # Before lookups: few rows may pass these, and many would be read.
             own = self._start = fly(below, compiled, pilot, prepared.query, seed)
+        below = looked_up(below, compiled)
         fused = Fused(
             self._id,
             prepared.query,

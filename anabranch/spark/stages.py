@@ -218,13 +218,18 @@ class Stages:
 
 
 def insideable(declared: Sequence[Declared]) -> list[str]:
-    """Lookups that Spark can do before any row moves to Python: only native ones guard them."""
+    """Lookups that Spark can do before any row moves to Python: only native predicates guard them,
+    and they guard none, which Spark would move before a join."""
     whole = Query(tuple(d.operator for d in declared))
-    natives = {d.operator.name for d in declared if isinstance(d, Native)}
+    natives = {whole.index(d.operator.name) for d in declared if isinstance(d, Native)}
+    guarding = {guard for native in natives for guard in whole.guards[native]}
     return [
         d.operator.name
-        for d, guards in zip(declared, whole.guards, strict=True)
-        if isinstance(d, Table) and not d.joins and {whole.names[i] for i in guards} <= natives
+        for place, d in enumerate(declared)
+        if isinstance(d, Table)
+        and not d.joins
+        and place not in guarding
+        and whole.guards[place] <= natives
     ]
 
 
@@ -248,10 +253,9 @@ def split(
     fused = tuple(d for d in tables if d not in lookups)
     names = {d.operator.name for d in fused}
     natives = [d for d in ordered if isinstance(d, Native)]
-    waited = {*names, *late, *inside}
-    above = [n for n in natives if behind[n.operator.name] & waited]
+    above = [n for n in natives if behind[n.operator.name] & {*names, *late}]
     above += [n for n in natives if n.operator.name in late and n not in above]
-    _check(fused, names, behind, {n.operator.name for n in above})
+    _check(fused, {*names, *inside}, behind, {n.operator.name for n in above})
     below = [n for n in natives if n not in above]
     first = _ordinary(below, behind)
     last = above if any(n.place in ("pinned", "random") for n in above) else []

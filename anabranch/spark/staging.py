@@ -21,7 +21,6 @@ from anabranch.spark.stages import (
     Native,
     Stages,
     insideable,
-    looked_up,
     split,
 )
 
@@ -178,7 +177,6 @@ def _moved(
     held = [name for name in before.query.written() if name not in names]
     if held:
         below = below.filter(chain([before.conditions[name] for name in held]))
-    below = looked_up(below, compiled)
     asked = dict(zip(before.query.names, guarded(before.query, before.conditions), strict=True))
     bits, costs = joint(below, compiled, stages.query, [asked[name] for name in names], seed)
     query = _together(stages, names)

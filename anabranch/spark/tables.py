@@ -30,8 +30,6 @@ from anabranch.spark.session import is_connect
 
 # Above this a table is no bounded table: every worker holds an index over its keys.
 MAX_TABLE_ROWS = 1_000_000
-# Up to so many rows are read as they are.
-FEW_ROWS = 50_000
 
 KEY_TYPES = (
     BinaryType,
@@ -158,13 +156,18 @@ def _plain(kind: DataType) -> bool:
 
 def read_bounded(name: str, table: DataFrame) -> pa.Table:
     """All rows of a table that fits, or an error that says what to do."""
-    rows = table.limit(MAX_TABLE_ROWS + 1).toArrow()
-    if rows.num_rows > MAX_TABLE_ROWS:
+    rows = _up_to_a_bound(table)
+    if rows is None:
         raise InputError(
             f'"{name}": the table has more than {MAX_TABLE_ROWS:,} rows; select fewer rows or '
             "keys, or join it with Spark's own join on run.df"
         )
     return rows
+
+
+def _up_to_a_bound(table: DataFrame) -> pa.Table | None:
+    rows = table.limit(MAX_TABLE_ROWS + 1).toArrow()
+    return rows if rows.num_rows <= MAX_TABLE_ROWS else None
 
 
 def probe(
@@ -182,14 +185,14 @@ def probe(
 def known_keys(
     name: str, table: DataFrame, keys: Sequence[str], types: Sequence[DataType]
 ) -> pa.Table:
-    """The keys of a table, those of a large one once each; with a NULL they match nothing and stay
-    behind."""
+    """The keys of a table; of one with too many rows, each once. With a NULL they match nothing and
+    stay behind."""
     cast = [F.col(quoted(key)).cast(kind).alias(key) for key, kind in zip(keys, types, strict=True)]
     known = table.select(*cast)
     for key in keys:
         known = known.filter(F.col(quoted(key)).isNotNull())  # dropna() would take NaN for NULL
-    few = known.limit(FEW_ROWS + 1).toArrow()  # to find out which are equal takes a shuffle
-    return few if few.num_rows <= FEW_ROWS else read_bounded(name, known.distinct())
+    rows = _up_to_a_bound(known)  # to find out which are equal takes a shuffle
+    return rows if rows is not None else read_bounded(name, known.distinct())
 
 
 def key_frame(

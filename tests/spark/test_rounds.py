@@ -119,6 +119,20 @@ def test_native_predicates_in_rounds(spark, folder, tmp_path, python):
     assert plan.figures["a"]["cost"] > 0
 
 
+def test_lookups_in_rounds_and_the_plan_of_a_batch(spark, folder, tmp_path):
+    few = spark.range(0, FILES * ROWS, 3).toDF("id")
+    files = spark.read.parquet(str(folder))
+    plan = python_query(files).lookup(few, on="id", name="few").run().plan()
+    assert plan.query.names == ("b", "a")
+    wanted = [i for i in expected(spark, folder) if i % 3 == 0]
+    for policy in ("auto", "agreedy"):
+        query = python_query(stream_of(spark, folder)).lookup(few, on="id", name="few")
+        sink = Sink()
+        handle = finished(query, sink, tmp_path / policy, policy=policy, start=plan)
+        assert sink.ids() == wanted
+        assert handle.report().rows_in == -(-FILES * ROWS // 3)  # the others stay in Spark
+
+
 def test_sampled_rows_tell_their_words(spark, folder):
     batch = spark.read.parquet(str(folder))
     query = Query((Operator("a"), Operator("b")), (Attribute("a"), Attribute("s", "word")))

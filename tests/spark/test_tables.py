@@ -172,11 +172,27 @@ def test_native_predicates_around_a_lookup(orders, owners):
         .where(is_large, "x", name="f")
     )
     run = query.run()
-    assert run.plan().query.names == ("f",)
+    assert run.plan().query.names == ("own", "f")  # Spark would move "late" before a join
     expected = orders.filter("id > 2 and id < 30 and x > 1").join(
         F.broadcast(owners), "k", "left_anti"
     )
     same(run, expected.select(*orders.columns))
+
+
+def test_a_lookup_guards_native_predicates(spark):
+    """Division by zero is an error: the guard must have dropped the row before."""
+    df = spark.createDataFrame([(0,), (1,), (20,)], "k int")
+    run = ab.query(df).lookup(df.filter("k > 0"), "k", name="own")
+    run = run.where("1 / k > 0.1", name="n", after="own").run()
+    assert [row.k for row in run.df.collect()] == [1]
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_a_lookup_in_an_empty_table(orders, owners, how):
+    none = owners.filter("k > 100")
+    run = ab.query(orders).lookup(none, on="k", how=how).where(is_large, "x").run()
+    expected = 0 if how == "semi" else orders.filter("x > 1").count()
+    assert run.df.count() == expected
 
 
 def test_a_plan_says_where_lookups_run(orders, owners):

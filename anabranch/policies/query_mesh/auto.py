@@ -12,8 +12,8 @@ class Auto(QueryMesh):
 
     It is `QueryMesh` as it is, but takes few attributes where none are named: those that the
     predicates read, and some more. Without attributes that tell anything it stays with one route.
-    On Spark, lookups that nothing in Python guards are joins inside Spark, before rows move to
-    Python; other policies order them among the functions.
+    Lookups that guard no native predicate and wait for no function are joins inside Spark, before
+    rows move to Python; other policies order them among the functions.
     """
 
     name: ClassVar[str] = "auto"

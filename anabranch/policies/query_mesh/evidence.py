@@ -75,9 +75,10 @@ class Evidence:
     >>> from anabranch.model import Attribute, Operator
     >>> many = tuple(Attribute(f"a{i}") for i in range(15))
     >>> evidence = Evidence(Query((Operator("f"), Operator("g")), many), size=100, seed=0)
-    >>> evidence.looked(); len(evidence.register.attributes), evidence.is_due(nothing=True)
+    >>> evidence.looked(nothing=True)
+    >>> len(evidence.register.attributes), evidence.is_due(nothing=True)
     (12, True)
-    >>> evidence.turn(); evidence.looked()
+    >>> evidence.turn(); evidence.looked(nothing=True)
     >>> len(evidence.register.attributes), evidence.is_due(nothing=True)
     (3, False)
     """
@@ -121,16 +122,17 @@ class Evidence:
         """Groups of attributes that take turns."""
         return len(self._groups)
 
+    @property
+    def swept(self) -> bool:
+        """Whether all groups were judged by the rows that there were."""
+        return not self._left
+
     def turn(self) -> None:
         """These attributes tell nothing: it is the turn of others, by the rows of the sample."""
         if self.groups > 1:
             self._judge((self._group + 1) % self.groups)
             bits = self.sample.bits
             self._wait(self.sample.values, ~bits, np.ones(bits.shape, bool))
-
-    def stay(self) -> None:
-        """These attributes tell something: no others are judged by the rows that there are."""
-        self._left = 0
 
     def _wait(self, values: Floats, passed: Bits, met: Bits) -> None:
         columns = self._groups[self._group]
@@ -176,7 +178,7 @@ class Evidence:
         if not self.query.attributes:
             return False
         sampled = bool(self._looks) and len(self.sample) >= self._looks[0]
-        return self._left > 0 or sampled or (nothing and self._seen >= self._look_at)
+        return (nothing and not self.swept) or sampled or (nothing and self._seen >= self._look_at)
 
     def count(self) -> None:
         """Register all rows that were looked at."""
@@ -214,8 +216,13 @@ class Evidence:
             **costs,
         }
 
-    def looked(self) -> None:
-        """A mesh was looked for by what a group of attributes tells."""
-        self._left = (self._left or self.groups) - 1
-        self._looks = [size for size in self._looks if size > len(self.sample)]
-        self._look_at = max(self._look_at, LOOKED * self._seen)
+    def looked(self, nothing: bool) -> None:
+        """A mesh was looked for by what a group of attributes tells; is `nothing` known otherwise?
+
+        Where something is, that group is looked at again, and no other.
+        """
+        if self.swept or not nothing:
+            self._looks = [size for size in self._looks if size > len(self.sample)]
+            self._look_at = max(self._look_at, LOOKED * self._seen)
+        if nothing:
+            self._left = (self._left or self.groups) - 1

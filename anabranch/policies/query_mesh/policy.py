@@ -100,6 +100,7 @@ class QueryMesh(Parameters):
         self._evidence = Evidence(self.query, self.sample, self.seed)
         credit, groups = 0 if start else CREDIT_ROWS, self._evidence.groups
         self._allowance = Allowance(self.budget, self.duty, credit, groups)
+        self._early = len(EARLY) * groups  # searches that are made of few rows
         self._watcher = Watcher()
         self._thinking = Thinking()
         self._contest = Contest()
@@ -271,7 +272,7 @@ class QueryMesh(Parameters):
             self._watcher.ask(self._task(thorough=True))
         due = not self._thinking.busy and self._evidence.is_due(self._knows_nothing)
         if due and self._allowance.may_think:
-            self._evidence.looked()
+            self._evidence.looked(self._knows_nothing)
             self._thinking.begin(self._task(), self._evidence.register)
         if self._thinking.busy and self._allowance.steps():
             self._learned_something = True
@@ -281,9 +282,7 @@ class QueryMesh(Parameters):
 
     def _conclude(self, solution: Solution) -> None:
         """A search is over."""
-        if solution.partitions:
-            self._evidence.stay()
-        else:
+        if not solution.partitions:
             self._evidence.turn()
         if solution.gap > STABLE:
             self._evidence.grow()
@@ -295,7 +294,7 @@ class QueryMesh(Parameters):
             self._evidence.sample.copy(),
             self.query,
             self._means.costs,
-            self.thorough if thorough else self.quick(first=self._thinking.done < len(EARLY)),
+            self.thorough if thorough else self.quick(first=self._thinking.done < self._early),
             self._means.classifying,
             self._means.overhead,
             self._mesh,
@@ -310,7 +309,7 @@ class QueryMesh(Parameters):
             self._contest.propose(found, self.learned())
         elif self._mesh is None and solution.partitions:
             self._scout(solution)
-        elif not self._evidence.eager:
+        elif not self._evidence.eager and self._evidence.swept:
             self._bore()
 
     def _bore(self) -> None:
@@ -354,6 +353,8 @@ class QueryMesh(Parameters):
             self._contest.propose(found, self.learned(), gain, doubt)
         else:
             tuning.bore(self._rows, scouting=self._mesh is None)
+            if self._knows_nothing:  # what told something was of no use
+                self._evidence.turn()
 
     # It is tried ----------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ from anabranch.spark.rounds.runner import Round, Runner, Write
 from anabranch.spark.rounds.store import Store
 from anabranch.spark.run import prepare
 from anabranch.spark.stages import Declared, compile_stages, split
-from anabranch.spark.staging import given
+from anabranch.spark.staging import given, inside_spark
 
 # Rounds that the history has, the newest: all of them are written with every round.
 MOST_ROUNDS = 1_000
@@ -267,7 +267,8 @@ def _runner(
     seed: int,
     postman: Postman,
 ) -> Runner:
-    staged = given(source, declared, policy, start, attributes)
+    inside = inside_spark(declared, policy, start)
+    staged = given(source, declared, policy, start, attributes, inside)
     stages = staged.stages
     told = start.before if start and stages.fused else start
     native = brain_for(staged.before.query, staged.before.policy, told, seed, cold=True)

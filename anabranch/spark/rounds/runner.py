@@ -24,7 +24,7 @@ from anabranch.spark.planning import as_tree, small_enough
 from anabranch.spark.rounds.observed import Count, Sampler, Told, counted
 from anabranch.spark.run import Prepared, joined
 from anabranch.spark.session import cores
-from anabranch.spark.stages import Compiled
+from anabranch.spark.stages import Compiled, looked_up
 from anabranch.spark.staging import Staged
 from anabranch.spark.worker import Fused
 from anabranch.stats import Reservoir
@@ -177,6 +177,7 @@ class Runner:
             self.native.use(self._compilable(batch))
         plan = self.plan()
         below = self._below(counted(batch, mail.to("in", heard.rows_in)), number, mail, heard)
+        below = looked_up(below, self.compiled)
         if self.staged.stages.fused:
             run = mail.to("workers", Tee((heard.workers, self.total)))
             below = attach(below, self._fused(run, number), self.compiled.inputs, mail.postman)
