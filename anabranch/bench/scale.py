@@ -160,7 +160,9 @@ def _planning(rows: list[Any]) -> str:
     shares, profiling = [row[7] for row in rows], [row[6] for row in rows]
     over = [row for row in rows if row[8] > 1e3 * ADVANCE]
     budget = f"{BUDGET:.0%}, but for {1e3 * ADVANCE:.0f} ms of each worker in advance"
-    verdict = f"within {budget}" if not over else f"OVER {budget}, in {len(over)} settings"
+    verdict = (
+        f"within {budget}" if not over else f"OVER {budget}, in {len(over)} of {len(rows)} settings"
+    )
     return (
         f"profiling {min(profiling):.1%} to {max(profiling):.1%} of the evaluations, planning "
         f"{min(shares):.1%} to {max(shares):.1%} of the processor time ({verdict})"

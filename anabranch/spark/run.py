@@ -41,7 +41,8 @@ class Run:
         learn: str = "worker",
         sample: Sample | None = None,
     ) -> None:
-        stages = split(declared, inside=inside_spark(declared, policy, start))
+        inside = inside_spark(declared, policy, start)
+        stages = split(declared, inside=inside)
         own = start if stages.fused or not len(stages.before) else None
         prepared = prepare(source, stages, policy, own, attributes)
         prepared.bind(own)  # refuse what cannot work before any table is read
@@ -57,7 +58,9 @@ class Run:
         self._postman.subscribe(self._id, self._collector)
         conversion = Conversion.of(session.conf.get)
         compiled = compile_stages(stages, conversion, prepared.attributes, prepared.words)
-        self._staged = staged(source, declared, compiled, policy, start, attributes, sample, seed)
+        self._staged = staged(
+            source, declared, compiled, policy, start, attributes, sample, seed, inside
+        )
         below = self._staged.below(source)
         if pilot is not None and own is None and len(prepared.query) > 1:
             # Before lookups: few rows may pass these, and many would be read.

@@ -15,14 +15,7 @@ from anabranch.spark.native_stage import Stage, filtered
 from anabranch.spark.pilot import joint
 from anabranch.spark.planning import Planned, as_written
 from anabranch.spark.sampling import Sample
-from anabranch.spark.stages import (
-    Compiled,
-    Declared,
-    Native,
-    Stages,
-    insideable,
-    split,
-)
+from anabranch.spark.stages import Compiled, Declared, Native, Stages, insideable, split
 
 # Seconds per row from which on a native predicate may be worth the way of rows to Python.
 DEAR = 2e-6
@@ -66,9 +59,9 @@ def staged(
     named: Sequence[str] | None,
     spec: Sample | None,
     seed: int,
+    inside: Sequence[str] = (),
 ) -> Staged:
     """Stages and plans: as a given plan says, or by a bounded look at the input, or as written."""
-    inside = inside_spark(declared, policy, start)
     found = given(source, declared, policy, start, named, inside)
     stages = found.stages
     if start is not None or found.before.given(None) is not None:
@@ -106,10 +99,7 @@ def given(
 def inside_spark(
     declared: Sequence[Declared], policy: Policy, start: Mesh | None = None
 ) -> list[str]:
-    """Lookups that Spark does before rows move to Python: as a given plan says, or the policy.
-
-    A join with a broadcast table takes a tenth of what a row's way to Python takes.
-    """
+    """Lookups that Spark does before rows move to Python: as a given plan says, or the policy."""
     if isinstance(start, Mesh):
         return [name for name in insideable(declared) if name not in start.query.names]
     return insideable(declared) if policy.lookups_inside else []

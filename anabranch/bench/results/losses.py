@@ -17,8 +17,8 @@ BELOW = (
 ENGINE = "its own engine reads Parquet and evaluates such expressions faster than Spark does"
 INSIDE = "it calls functions of a microsecond in its own process: no row moves to another one"
 AHEAD = (
-    "its tables are read within the job; here they are read before it, once for all actions, which "
-    "takes a third of a second, and a run of a second begins with planning"
+    "its tables are read within the job; here they are read before it, once for all actions, and a "
+    "run of a second or two begins with planning"
 )
 TOLD = (
     "it is told the best order; a run of a few seconds begins with rows that all functions are "

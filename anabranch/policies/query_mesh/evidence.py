@@ -26,8 +26,8 @@ FREE_ROWS, FREE_SLICES = 1_000, 10
 MOST_WAITING = 6_000
 # A mesh is looked for again when so many times the rows were looked at.
 LOOKED = 3
-# Attributes that are judged at a time: each takes a quarter of a millisecond. Where there are more,
-# groups of them, within which all pairs are tried, take turns as long as none tells anything.
+# Attributes that are judged at a time: each takes its time. Where there are more, groups of them,
+# within which all pairs are tried, take turns as long as none tells anything.
 JUDGED = PAIRED
 
 
@@ -178,7 +178,7 @@ class Evidence:
         if not self.query.attributes:
             return False
         sampled = bool(self._looks) and len(self.sample) >= self._looks[0]
-        return (nothing and not self.swept) or sampled or (nothing and self._seen >= self._look_at)
+        return sampled or (nothing and (not self.swept or self._seen >= self._look_at))
 
     def count(self) -> None:
         """Register all rows that were looked at."""
