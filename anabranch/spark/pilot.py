@@ -15,10 +15,10 @@ from anabranch.policies.query_mesh import Pilot, QueryMesh
 from anabranch.policies.query_mesh.agree import costs_of, merged
 from anabranch.report import Report, WorkerLog
 from anabranch.spark.collector import Collector, Postman
+from anabranch.spark.compiled import Compiled
 from anabranch.spark.inflow import attach
 from anabranch.spark.sampling import sample, tasks_for
 from anabranch.spark.session import cores
-from anabranch.spark.stages import Compiled
 from anabranch.spark.worker import Fused
 
 # Rows of the sample, or fewer where predicates would take longer than so many seconds; a first look

@@ -12,11 +12,12 @@ from anabranch.policies import Policy
 from anabranch.report import Report
 from anabranch.spark.attributes import choose, describe, encoder, possible, words_of
 from anabranch.spark.collector import Collector, Postman
+from anabranch.spark.compiled import Compiled, compile_stages, looked_up
 from anabranch.spark.inflow import attach
 from anabranch.spark.pilot import agreed, fly, learns_here, opinions
 from anabranch.spark.predicates import Conversion
 from anabranch.spark.sampling import Sample
-from anabranch.spark.stages import Compiled, Declared, Stages, compile_stages, looked_up, split
+from anabranch.spark.stages import Declared, Stages, split
 from anabranch.spark.staging import inside_spark, staged, unlooked
 from anabranch.spark.worker import Fused
 

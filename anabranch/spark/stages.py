@@ -2,31 +2,19 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar
 
-from pyspark import inheritable_thread_target
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
-from anabranch.kernel import Predicate
-from anabranch.model import Attribute, InputError, Operator, Query, closest
+from anabranch.model import InputError, Operator, Query, closest
 from anabranch.spark.native import Place, looked_at
-from anabranch.spark.predicates import Conversion, as_udf, check_arity, check_udf, to_predicate
+from anabranch.spark.predicates import as_udf, check_arity, check_udf
 from anabranch.spark.session import is_connect
-from anabranch.spark.tables import (
-    kept,
-    key_frame,
-    key_names,
-    key_types,
-    probe,
-    quoted,
-    snapshot,
-)
+from anabranch.spark.tables import key_names, key_types, quoted
 
 
 @dataclass(frozen=True)
@@ -73,9 +61,6 @@ class Table:
 
 
 Declared = Native | Python | Table
-
-# Bounded tables that are read at a time.
-MOST_READERS = 8
 
 # Spark Connect tells where the server was, too.
 STACK = "\n\nJVM stacktrace"
@@ -327,123 +312,3 @@ def _restricted(operators: Sequence[Operator], behind: dict[str, set[str]]) -> Q
             for o in operators
         )
     )
-
-
-@dataclass(frozen=True)
-class Compiled:
-    """Predicates with the inputs that they take, and the tables to look up in and to join."""
-
-    predicates: list[tuple[Predicate, list[int]]]
-    inputs: list[Column]
-    attributes: dict[str, int]  # name -> its input
-    words: int | None  # the input that has words now and then
-    lookups: list[tuple[DataFrame, Table]]
-    joins: list[tuple[DataFrame, Table]]
-
-
-def compile_stages(
-    stages: Stages,
-    conversion: Conversion,
-    attributes: Sequence[tuple[Attribute, Column]] = (),
-    words: Column | None = None,
-) -> Compiled:
-    """Read the bounded tables and bind every predicate and attribute to its inputs."""
-    inputs = _Inputs()
-    probed = [one for one in stages.fused if isinstance(one, Table) and not one.joins]
-    inside = {one.operator.name for one in stages.lookups}
-    tables = _read([*stages.lookups, *probed, *stages.joins], inside)
-    predicates: list[tuple[Predicate, list[int]]] = []
-    for declared in stages.fused:
-        if isinstance(declared, Python):
-            predicate = to_predicate(declared.udf, declared.types, conversion)
-            labels = zip(declared.operator.columns, declared.columns, strict=True)
-            predicates.append((predicate, [inputs.add(*item) for item in labels]))
-        else:
-            _, found = tables[declared.operator.name]
-            assert found is not None
-            predicates.append((found, _keys(declared, inputs)))
-    lookups, joins = (
-        [(table, t) for t in some if (table := tables[t.operator.name][0]) is not None]
-        for some in (stages.lookups, stages.joins)
-    )
-    # A column that a predicate reads, too, travels once.
-    places = {a.name: inputs.add(a.name, column) for a, column in attributes}
-    spelled = None if words is None else inputs.add("words", words)
-    return Compiled(predicates, inputs.columns, places, spelled, lookups, joins)
-
-
-def looked_up(df: DataFrame, compiled: Compiled) -> DataFrame:
-    """The rows that pass the lookups inside Spark."""
-    for frame, declared in compiled.lookups:
-        df = kept(df, frame, declared.keys, declared.types, declared.how == "anti")
-    return df
-
-
-Read = tuple[DataFrame | None, Predicate | None]
-
-
-def _read(tables: Sequence[Table], inside: Collection[str]) -> dict[str, Read]:
-    """Of each the rows where Spark joins it, and what probes it; small jobs, several at once.
-
-    Of those `inside` Spark, the keys.
-    """
-    if not tables:
-        return {}
-    # Jobs belong to the group and have the tags of the caller's thread; Spark writes into what a
-    # thread has of these, so each table has a copy of its own.
-    jobs = [
-        inheritable_thread_target(one.table.sparkSession)(
-            partial(_read_one, one, one.operator.name in inside)
-        )
-        for one in tables
-    ]
-    with ThreadPoolExecutor(min(len(tables), MOST_READERS)) as pool:
-        told = [pool.submit(job) for job in jobs]
-        names = [one.operator.name for one in tables]
-        return {name: one.result() for name, one in zip(names, told, strict=True)}
-
-
-def _read_one(declared: Table, inside: bool) -> Read:
-    name = declared.operator.name
-    if inside:
-        return key_frame(name, declared.table, declared.keys, declared.types), None
-    table = snapshot(name, declared.table) if declared.joins else None
-    if not declared.drops:
-        return table, None
-    source = declared.table if table is None else table
-    return table, probe(name, source, declared.keys, declared.types, declared.how == "anti")
-
-
-def _keys(declared: Table, inputs: "_Inputs") -> list[int]:
-    """The inputs that a probe takes."""
-    casts = zip(declared.keys, declared.types, declared.own_types, strict=True)
-    columns = [
-        F.col(quoted(key)) if kind == own else F.col(quoted(key)).cast(kind)
-        for key, kind, own in casts
-    ]
-    return [inputs.add(*item) for item in zip(declared.keys, columns, strict=True)]
-
-
-def hash_of(column: Column) -> int:
-    """Of the expression, equal for equal expressions."""
-    if is_connect(column):
-        from anabranch.spark import connect
-
-        return connect.hash_of(column)
-    expression: Any = column
-    return int(expression._jc.hashCode())
-
-
-class _Inputs:
-    """The columns that travel, each once. Two Column objects may print alike and differ."""
-
-    def __init__(self) -> None:
-        self.columns: list[Column] = []
-        self._places: dict[str, int] = {}
-
-    def add(self, label: str, column: Column) -> int:
-        key = f"{label} {hash_of(column)}"
-        if key not in self._places:
-            self._places[key] = len(self.columns)
-            self.columns.append(column)
-        return self._places[key]

@@ -10,12 +10,13 @@ from anabranch.cost.placement import place
 from anabranch.model import Mesh, Operator, Query
 from anabranch.policies import Policy
 from anabranch.spark.catalyst import chain
+from anabranch.spark.compiled import Compiled
 from anabranch.spark.look import Look, guarded, looking
 from anabranch.spark.native_stage import Stage, filtered
 from anabranch.spark.pilot import joint
 from anabranch.spark.planning import Planned, as_written
 from anabranch.spark.sampling import Sample
-from anabranch.spark.stages import Compiled, Declared, Native, Stages, insideable, split
+from anabranch.spark.stages import Declared, Native, Stages, insideable, split
 
 # Seconds per row from which on a native predicate may be worth the way of rows to Python.
 DEAR = 2e-6

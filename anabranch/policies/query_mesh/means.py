@@ -4,14 +4,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from anabranch.model import Mesh
 from anabranch.policies.agreedy import AGreedy
 from anabranch.policies.base import Feedback, Floats
 from anabranch.policies.query_mesh.allowance import Allowance
-from anabranch.stats import RoutingCost
+from anabranch.policies.query_mesh.repair import expected
+from anabranch.stats import Reservoir, RoutingCost
 
 # Calls that a ruster of its own costs: others wait for the same operators. The most rows asked of
 # one.
 EXTRA_CALLS, LARGEST_RUSTER = 2, 1_000
+# A mesh must be expected to save this share of the cost of the plan in force to be tried.
+WORTH_TRYING = 0.01
 
 
 @dataclass
@@ -60,6 +64,18 @@ class Means:
     def least_ruster(self, saved: float) -> int:
         """Rows of a batch that save what the calls of a ruster of its own cost."""
         return int(min(EXTRA_CALLS * self.call / saved, LARGEST_RUSTER)) if saved > 0 else 0
+
+    def in_slice(self, rows: int | None, least: int) -> int:
+        """So many rows of a batch, in a slice: a short one has fewer rows of every route."""
+        return int(min((rows or self.batch) / self.batch, 1.0) * least)
+
+    def promises(self, mesh: Mesh, now: Mesh, sample: Reservoir, classified: bool) -> bool:
+        """Whether a sample expects a mesh to be better than the plan in force.
+
+        `classified` says whether rows are classified under that, too.
+        """
+        before, after = (expected(plan, sample, self.costs) for plan in (now, mesh))
+        return after + (0.0 if classified else self.classifying) < (1 - WORTH_TRYING) * before
 
     @property
     def classifying(self) -> float:

@@ -28,16 +28,15 @@ from anabranch.policies.query_mesh.means import Means
 from anabranch.policies.query_mesh.optimise import Solution, Task
 from anabranch.policies.query_mesh.parameters import Parameters
 from anabranch.policies.query_mesh.refine import Refinement
-from anabranch.policies.query_mesh.repair import expected
 from anabranch.policies.query_mesh.slices import slice_rows
 from anabranch.policies.query_mesh.thinking import Thinking
 from anabranch.policies.query_mesh.tuning import REPAIR_ROWS, Tuning
 from anabranch.policies.query_mesh.watch import Watcher
 from anabranch.policies.trial import DOUBT
 
-# A mesh must be expected to save this share of the cost of the plan in force to be tried; one by
-# what all rows tell this share, a first one of these more.
-WORTH_TRYING, GAIN, FIRST_GAIN = 0.01, 0.005, 0.015
+# A mesh by what all rows tell must be expected to save this share of the cost of the plan in force
+# to be tried, a first one more.
+GAIN, FIRST_GAIN = 0.005, 0.015
 # A sample is stable if rows cost at most this share more under meshes that were found without them.
 STABLE = 0.03
 # Rows without news after which less is sampled and learned.
@@ -158,9 +157,7 @@ class QueryMesh(Parameters):
             rows = -(-rows // self.window) * self.window
         saved = self._saved if self._mesh else 0.0
         least = self._means.least_ruster(saved) if self.ruster == "auto" else int(self.ruster)
-        # A short slice has fewer rows of every route.
-        share = min((rows or self._means.batch) / self._means.batch, 1.0)
-        return replace(told, rows=rows, least=int(share * least))
+        return replace(told, rows=rows, least=self._means.in_slice(rows, least))
 
     def _sampling(self) -> Sampling:
         if len(self.query) < 2 or self._single.beginning:
@@ -303,10 +300,11 @@ class QueryMesh(Parameters):
 
     def _consider(self, solution: Solution) -> None:
         """Try a mesh if the sample expects it to be better than the plan in force."""
-        if solution.mesh.classifier is not None and self._promises(solution.mesh):
-            mesh = solution.mesh.alike(self.window)
-            found = Proposal(mesh, "re-train", Refinement.of(mesh, self._evidence.sample))
-            self._contest.propose(found, self.learned())
+        found, told = solution.mesh, (self.learned(), self._evidence.sample, self._mesh is not None)
+        if found.classifier is not None and self._means.promises(found, *told):
+            mesh = found.alike(self.window)
+            proposal = Proposal(mesh, "re-train", Refinement.of(mesh, self._evidence.sample))
+            self._contest.propose(proposal, self.learned())
         elif self._mesh is None and solution.partitions:
             self._scout(solution)
         elif not self._evidence.eager and self._evidence.swept:
@@ -316,13 +314,6 @@ class QueryMesh(Parameters):
         """Nothing new: sample and learn less, until there is."""
         self._allowance.bore()
         self._bore_at = self._rows + CALM_ROWS
-
-    def _promises(self, mesh: Mesh) -> bool:
-        """Whether the sample expects a mesh to be better than the plan in force."""
-        sample, costs = self._evidence.sample, self._means.costs
-        now, then = (expected(plan, sample, costs) for plan in (self.learned(), mesh))
-        then += self._means.classifying if self._mesh is None else 0.0
-        return then < (1 - WORTH_TRYING) * now
 
     def _scout(self, solution: Solution) -> None:
         """No mesh pays by the sample, but attributes tell something: count rows by them."""

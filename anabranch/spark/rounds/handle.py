@@ -16,13 +16,14 @@ from anabranch.policies import OM, Policy
 from anabranch.report import Report
 from anabranch.report.charts import OmReport
 from anabranch.spark.collector import Postman
+from anabranch.spark.compiled import compile_stages
 from anabranch.spark.native_stage import filtered
 from anabranch.spark.predicates import Conversion
 from anabranch.spark.rounds.observed import Sampler
 from anabranch.spark.rounds.runner import Round, Runner, Write
 from anabranch.spark.rounds.store import Store
 from anabranch.spark.run import prepare
-from anabranch.spark.stages import Declared, compile_stages, split
+from anabranch.spark.stages import Declared, split
 from anabranch.spark.staging import given, inside_spark
 
 # Rounds that the history has, the newest: all of them are written with every round.

@@ -19,12 +19,12 @@ from anabranch.policies.query_mesh.from_sample import single_from
 from anabranch.report import Report, WorkerLog
 from anabranch.spark.catalyst import positions, together
 from anabranch.spark.collector import Collector, Observer, Postman
+from anabranch.spark.compiled import Compiled, looked_up
 from anabranch.spark.inflow import attach
 from anabranch.spark.planning import as_tree, small_enough
 from anabranch.spark.rounds.observed import Count, Sampler, Told, counted
 from anabranch.spark.run import Prepared, joined
 from anabranch.spark.session import cores
-from anabranch.spark.stages import Compiled, looked_up
 from anabranch.spark.staging import Staged
 from anabranch.spark.worker import Fused
 from anabranch.stats import Reservoir

@@ -17,10 +17,11 @@ from anabranch.kernel.shared import SharedFabric, Wanted
 from anabranch.model.shared import SharedQuery
 from anabranch.policies.shared import SharedOrder
 from anabranch.spark.collector import Postman
+from anabranch.spark.compiled import Compiled
 from anabranch.spark.inflow import own_interpreter
 from anabranch.spark.run import joined
 from anabranch.spark.shared.union import Union
-from anabranch.spark.stages import Compiled, Python
+from anabranch.spark.stages import Python
 from anabranch.spark.worker import Mail, answered, close_all, task_seed
 
 VERDICT = StructType([StructField("wanted", LongType()), StructField("stats", BinaryType())])

@@ -13,13 +13,13 @@ from pyspark.sql import DataFrame
 from anabranch.kernel.shared import SharedTally
 from anabranch.report.shared import SharedReport
 from anabranch.spark.collector import Letters, Postman
+from anabranch.spark.compiled import Compiled
 from anabranch.spark.predicates import Conversion
 from anabranch.spark.rounds.handle import Handle, Listener, check_stream
 from anabranch.spark.rounds.observed import Count, counted
 from anabranch.spark.rounds.runner import Round
 from anabranch.spark.shared.frame import SharedFused, judged, orders, parted
 from anabranch.spark.shared.union import Union
-from anabranch.spark.stages import Compiled
 
 Frames = dict[str, DataFrame]
 WriteAll = Callable[[Frames, int], Any]

@@ -8,19 +8,10 @@ from pyspark.sql import Column, DataFrame
 
 from anabranch.model import InputError, Operator, Query
 from anabranch.model.shared import SharedQuery
+from anabranch.spark.compiled import Compiled, compile_stages, hash_of
 from anabranch.spark.predicates import Conversion
 from anabranch.spark.session import is_connect
-from anabranch.spark.stages import (
-    Compiled,
-    Declared,
-    Native,
-    Python,
-    Stages,
-    Table,
-    compile_stages,
-    hash_of,
-    split,
-)
+from anabranch.spark.stages import Declared, Native, Python, Stages, Table, split
 
 
 @dataclass(frozen=True)
