@@ -3,17 +3,17 @@
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from anabranch.bench.extras import check_extras
 from anabranch.bench.figure import Figure, write_page
 from anabranch.bench.size import Size
 from anabranch.bench.stamp import stamp
-from anabranch.model import AnabranchError, InputError, closest
+from anabranch.model import InputError, closest
 from anabranch.spark.session import local_session
 
 CORES = 2
@@ -42,8 +42,7 @@ class Bench:
         for name in names:
             if name not in self.names:
                 raise InputError(f'unknown figure "{name}"; {closest(name, self.names)}')
-        if find_spec("matplotlib") is None:
-            raise AnabranchError("the pictures need matplotlib: pip install 'anabranch[bench]'")
+        check_extras()
         figures: list[Figure] = []
         stamp()
         output.mkdir(parents=True, exist_ok=True)

@@ -4,7 +4,6 @@ import random
 import shutil
 import statistics
 import tempfile
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -13,6 +12,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
+from anabranch.bench.effort import Effort, measured
 from anabranch.bench.figure import Figure
 from anabranch.bench.joins import JOINS
 from anabranch.bench.peers import systems, workloads
@@ -26,12 +26,17 @@ from anabranch.model import AnabranchError
 __all__ = ["PEERS_BENCH", "contest", "systems", "workloads"]
 
 OURS = "Anabranch"
+COLUMNS = (
+    *("contestant", "seconds", "least", "most", "Anabranch is faster by", "from", "to"),
+    *("processor seconds", "Anabranch takes less by", "from ", "to "),
+)
+_middle = statistics.median
 
 
 def contest(
     spark: SparkSession, task: Task, size: Size, repeat: int
-) -> tuple[dict[str, list[float]], dict[str, str], Result]:
-    """Seconds of every peer that takes part, why others do not, and what all of them found."""
+) -> tuple[dict[str, list[Effort]], dict[str, str], Result]:
+    """Efforts of every peer that takes part, why others do not, and what all of them found."""
     taking, out = dict[str, Peer](), dict[str, str]()
     for kind in PEERS:
         peer = kind(spark)
@@ -47,17 +52,16 @@ def contest(
         size.tick()
     if len(set(found.values())) != 1:
         raise AnabranchError(f"the results differ: {found}")
-    seconds: dict[str, list[float]] = {name: [] for name in taking}
+    efforts: dict[str, list[Effort]] = {name: [] for name in taking}
     few = _few(task)
     for turn in range(repeat):
         for name in random.Random(turn).sample(list(taking), len(taking)):
             _own_workers(spark, name)
             taking[name].run(few)  # Spark ends workers that have waited for a minute
-            begin = time.perf_counter()
-            taking[name].run(task)
-            seconds[name].append(time.perf_counter() - begin)
+            _, effort = measured(partial(taking[name].run, task))
+            efforts[name].append(effort)
             size.tick()
-    return seconds, out, found[OURS]
+    return efforts, out, found[OURS]
 
 
 def _own_workers(spark: SparkSession, name: str) -> None:
@@ -79,31 +83,44 @@ def figure(workload: Workload, spark: SparkSession, size: Size, repeat: int) -> 
     """All peers on one workload."""
     with tempfile.TemporaryDirectory() as folder:
         task = workload.make(spark, Path(folder), round(size.rows * workload.share))
-        seconds, out, (passed, _) = contest(spark, task, size, repeat)
+        efforts, out, (passed, _) = contest(spark, task, size, repeat)
         count = sum(pq.read_metadata(path).num_rows for path in task.files.glob("*.parquet"))
-    rows = [_row(name, times, seconds[OURS]) for name, times in seconds.items()]
-    rows += [(name, why, "", "", "", "", "") for name, why in out.items()]
+    rows = [_row(name, turns, efforts[OURS]) for name, turns in efforts.items()]
+    rows += [(name, why, *[""] * (len(COLUMNS) - 2)) for name, why in out.items()]
     ratios = {row[0]: row[4] for row in rows if row[4] != ""}
     told = "; ".join(f"{name}: {ratio:.2f}x" for name, ratio in ratios.items() if name != OURS)
-    shown = list(seconds)
+    shown = list(efforts)
     return Figure(
         workload.name,
         f"{workload.about}, {passed:,} of {count:,} rows pass, {repeat} turns",
         "no paper; wanted: ahead of all with Python predicates and with classes",
         f"Anabranch is faster by, {told}",
-        ("contestant", "seconds", "least", "most", "Anabranch is faster by", "from", "to"),
+        COLUMNS,
         rows,
-        {"seconds": (shown, [statistics.median(seconds[name]) for name in shown])},
+        {"seconds": (shown, [_middle(_clock(efforts[name])) for name in shown])},
         ("contestant", "seconds"),
         bars=True,
     )
 
 
-def _row(name: str, times: list[float], ours: list[float]) -> tuple[str | float, ...]:
+def _row(name: str, turns: list[Effort], ours: list[Effort]) -> tuple[str | float, ...]:
+    times, work = _clock(turns), _processor(turns)
+    faster, less = _pairs(times, _clock(ours)), _pairs(work, _processor(ours))
+    clock = (_middle(times), min(times), max(times), _middle(faster), min(faster), max(faster))
+    return (name, *clock, _middle(work), _middle(less), min(less), max(less))
+
+
+def _pairs(others: list[float], mine: list[float]) -> list[float]:
     """Ratios are of pairs of one turn."""
-    ratios = [other / mine for other, mine in zip(times, ours, strict=True)]
-    middle = statistics.median
-    return (name, middle(times), min(times), max(times), middle(ratios), min(ratios), max(ratios))
+    return [other / own for other, own in zip(others, mine, strict=True)]
+
+
+def _clock(turns: list[Effort]) -> list[float]:
+    return [turn.seconds for turn in turns]
+
+
+def _processor(turns: list[Effort]) -> list[float]:
+    return [turn.processor for turn in turns]
 
 
 def _measured() -> Measured:

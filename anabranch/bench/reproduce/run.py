@@ -4,7 +4,6 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
+from anabranch.bench.extras import check_extras
 from anabranch.bench.figure import Figure
 from anabranch.bench.reproduce.experiment import Experiment, Outcome
 from anabranch.bench.reproduce.page import write_page
@@ -35,8 +35,7 @@ def reproduce(
     names: Sequence[str], quick: bool, output: Path, console: Console
 ) -> tuple[Outcome, ...]:
     """Run the experiments asked for, all if none is; quickly, those that count only."""
-    if find_spec("matplotlib") is None:
-        raise AnabranchError("the pictures need matplotlib: pip install 'anabranch[bench]'")
+    check_extras()
     wanted = chosen(names)
     left_out = [one.name for one in wanted if quick and one.takes_times]
     experiments = [one for one in wanted if one.name not in left_out]
