@@ -1,6 +1,6 @@
 """Processor time of all processes of a benchmark: the driver, its JVM, the workers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from time import perf_counter
 from typing import TypeVar
@@ -16,24 +16,35 @@ class Effort:
     processor: float
 
 
-def processor_seconds() -> float:
-    """So far, of this process and all that it started, those that have ended included.
+def processor_seconds() -> dict[tuple[int, float], float]:
+    """So far, of this process and of all below it, by number and time of birth.
 
     >>> before = processor_seconds()
-    >>> sum(range(3_000_000)) and processor_seconds() > before
+    >>> sum(range(3_000_000)) and spent(before, processor_seconds()) > 0
     True
     """
     import psutil  # an extra
 
-    own = psutil.Process()
-    total = 0.0
+    own, found = psutil.Process(), {}
     for process in (own, *own.children(recursive=True)):
         try:
-            times = process.cpu_times()
-        except psutil.NoSuchProcess:  # ended since: its parent counts it from then on
+            times, born = process.cpu_times(), process.create_time()
+        except psutil.NoSuchProcess:  # ended since it was listed
             continue
-        total += times.user + times.system + times.children_user + times.children_system
-    return total
+        found[process.pid, born] = times.user + times.system
+    return found
+
+
+def spent(
+    before: Mapping[tuple[int, float], float], now: Mapping[tuple[int, float], float]
+) -> float:
+    """Of processes that are there now. Spark's idle workers end at any time, what they took counts
+    for nobody.
+
+    >>> spent({(1, 0.0): 2.0, (2, 0.5): 9.0}, {(1, 0.0): 3.0, (3, 0.7): 0.5})
+    1.5
+    """
+    return sum(seconds - before.get(process, 0.0) for process, seconds in now.items())
 
 
 def measured(run: Callable[[], Result]) -> tuple[Result, Effort]:
@@ -45,4 +56,4 @@ def measured(run: Callable[[], Result]) -> tuple[Result, Effort]:
     before, begin = processor_seconds(), perf_counter()
     result = run()
     seconds = perf_counter() - begin
-    return result, Effort(seconds, processor_seconds() - before)
+    return result, Effort(seconds, spent(before, processor_seconds()))
