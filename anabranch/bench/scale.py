@@ -25,8 +25,8 @@ ROWS = (10_000, 100_000, 1_000_000, 10_000_000)
 OPERATORS = (2, 4, 8, 16, 32)
 ATTRIBUTES = (1, 10, 50, 100, 200)
 # Up to this power growth is called linear; the share of the processor time that planning may take,
-# and the seconds of each worker that it may take in advance.
-LINEAR, BUDGET, ADVANCE = 1.05, 0.01, MOST_THOUGHT
+# and the seconds of each worker that it may take in advance, for counting and for searching.
+LINEAR, BUDGET, ADVANCE = 1.05, 0.01, 2 * MOST_THOUGHT
 FEW = 200_000  # rows where something else is varied
 
 

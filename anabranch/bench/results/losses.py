@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from anabranch.bench.results.stored import Stored
 from anabranch.model import AnabranchError
 
-RATIO, CONTESTANT = "Anabranch is faster by", "contestant"
+RATIO, LESS, CONTESTANT = "Anabranch is faster by", "Anabranch takes less by", "contestant"
 # The same under a plan that was made before: no peer.
 OURS = ("Anabranch", "Anabranch, plan kept")
 # Less than that is not told from noise.
@@ -41,9 +41,14 @@ REASONS: Mapping[tuple[str, str], str] = {
 }
 
 
-def ratios(figure: Stored) -> dict[str, float]:
+def races(figures: Mapping[str, Stored]) -> dict[str, Stored]:
+    """Figures with a ratio for each contestant: joins tell theirs in another way."""
+    return {name: figure for name, figure in figures.items() if RATIO in figure.columns}
+
+
+def ratios(figure: Stored, column: str = RATIO) -> dict[str, float]:
     """By peer, how many times as long it took; those that took no part are left out."""
-    pairs = zip(figure.column(CONTESTANT), figure.column(RATIO), strict=True)
+    pairs = zip(figure.column(CONTESTANT), figure.column(column), strict=True)
     return {name: float(told) for name, told in pairs if told != "" and name not in OURS}
 
 
