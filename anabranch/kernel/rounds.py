@@ -241,13 +241,20 @@ class RoundBrain:
         }
 
     def restore(self, data: Mapping[str, Any]) -> bool:
-        """Go on with what `to_dict` told; not if it was learned in another way."""
+        """Go on with what `to_dict` told; not if it was learned in another way.
+
+        Lookups may be operators in one run and Spark's business in the next, as a plan says that it
+        begins with.
+        """
         mine = [[a.name, a.kind] for a in self.query.attributes]
         if data["policy"] != self.policy.name or data["attributes"] != mine:
             return False
         if isinstance(self.policy, Fixed):
             return True  # the order is the one that is given now
-        self.mesh = Mesh.from_dict(data["plan"]).check(self.query)
+        plan = Mesh.from_dict(data["plan"])
+        if set(plan.query.names) != set(self.query.names):
+            return False
+        self.mesh = plan.check(self.query)
         self.words = self.mesh.words
         window = self._empty()
         told = sample_from_dict(data["window"])

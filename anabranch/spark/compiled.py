@@ -64,10 +64,11 @@ def compile_stages(
     return Compiled(predicates, inputs.columns, places, spelled, lookups, joins)
 
 
-def looked_up(df: DataFrame, compiled: Compiled) -> DataFrame:
-    """The rows that pass the lookups inside Spark."""
+def looked_up(df: DataFrame, compiled: Compiled, names: Collection[str] | None = None) -> DataFrame:
+    """The rows that pass the lookups inside Spark, all or those named."""
     for frame, declared in compiled.lookups:
-        df = kept(df, frame, declared.keys, declared.types, declared.how == "anti")
+        if names is None or declared.operator.name in names:
+            df = kept(df, frame, declared.keys, declared.types, declared.how == "anti")
     return df
 
 

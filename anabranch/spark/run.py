@@ -64,8 +64,9 @@ class Run:
         )
         below = self._staged.below(source)
         if pilot is not None and own is None and len(prepared.query) > 1:
-            # Before lookups: few rows may pass these, and many would be read.
-            own = self._start = fly(below, compiled, pilot, prepared.query, seed)
+            # Before lookups that are no guards: few rows may pass them, and many would be read.
+            seen = looked_up(below, compiled, stages.guards())
+            own = self._start = fly(seen, compiled, pilot, prepared.query, seed)
         below = looked_up(below, compiled)
         fused = Fused(
             self._id,

@@ -188,6 +188,15 @@ class Stages:
     query: Query  # of the fused operators
     whole: Query
 
+    def guards(self) -> set[str]:
+        """What stands before a lookup or a function since it must: only rows that pass may be
+        asked."""
+        return {
+            self.whole.names[guard]
+            for d in (*self.lookups, *self.fused)
+            for guard in self.whole.guards[self.whole.index(d.operator.name)]
+        }
+
     def outline(self) -> list[str]:
         """One line per stage that there is."""
         parts = {

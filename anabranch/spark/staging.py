@@ -10,7 +10,7 @@ from anabranch.cost.placement import place
 from anabranch.model import Mesh, Operator, Query
 from anabranch.policies import Policy
 from anabranch.spark.catalyst import chain
-from anabranch.spark.compiled import Compiled
+from anabranch.spark.compiled import Compiled, looked_up
 from anabranch.spark.look import Look, guarded, looking
 from anabranch.spark.native_stage import Stage, filtered
 from anabranch.spark.pilot import joint
@@ -145,13 +145,7 @@ def _movable(stages: Stages) -> list[str]:
     """
     if stages.last:
         return []
-    whole = stages.whole
-    guards = {
-        whole.names[g]
-        for d in (*stages.lookups, *stages.fused)
-        for g in whole.guards[whole.index(d.operator.name)]
-    }
-    return [name for name in stages.before.query.names if name not in guards]
+    return [name for name in stages.before.query.names if name not in stages.guards()]
 
 
 def _moved(
@@ -168,6 +162,7 @@ def _moved(
     held = [name for name in before.query.written() if name not in names]
     if held:
         below = below.filter(chain([before.conditions[name] for name in held]))
+    below = looked_up(below, compiled, stages.guards())
     asked = dict(zip(before.query.names, guarded(before.query, before.conditions), strict=True))
     bits, costs = joint(below, compiled, stages.query, [asked[name] for name in names], seed)
     query = _together(stages, names)

@@ -133,6 +133,21 @@ def test_lookups_in_rounds_and_the_plan_of_a_batch(spark, folder, tmp_path):
         assert handle.report().rows_in == -(-FILES * ROWS // 3)  # the others stay in Spark
 
 
+def test_a_restart_with_lookups_elsewhere_begins_anew(spark, folder, tmp_path):
+    few = spark.range(0, FILES * ROWS, 3).toDF("id")
+    files = spark.read.parquet(str(folder))
+    plan = python_query(files).lookup(few, on="id", name="few").run().plan()
+    query = python_query(stream_of(spark, folder)).lookup(few, on="id", name="few")
+    sink = Sink(fails_at=3)
+    with pytest.raises(Exception, match="no room"):
+        finished(query, sink, tmp_path / "c", policy="agreedy", start=plan)
+    sink.fails_at = None
+    with pytest.warns(UserWarning, match="lookups elsewhere; learning begins anew"):
+        handle = finished(query, sink, tmp_path / "c", policy="agreedy")
+    assert sink.ids() == [i for i in expected(spark, folder) if i % 3 == 0]
+    assert set(handle.plan().query.names) == {"few", "a", "b"}
+
+
 def test_sampled_rows_tell_their_words(spark, folder):
     batch = spark.read.parquet(str(folder))
     query = Query((Operator("a"), Operator("b")), (Attribute("a"), Attribute("s", "word")))

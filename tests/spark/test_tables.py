@@ -187,6 +187,24 @@ def test_a_lookup_guards_native_predicates(spark):
     assert [row.k for row in run.df.collect()] == [1]
 
 
+@pytest.mark.parametrize("sampled", ["driver", "look"])
+def test_samples_honour_lookups_that_guard_functions(spark, sampled):
+    """A function must not see rows that its guard drops, not even in a sample before the job."""
+    df = spark.range(4_000).selectExpr("id", "id % 8 AS k", "IF(id % 8 = 3, '1', 'no number') AS n")
+    dear = "size(array_sort(split(repeat(string(id), 40), ''))) > 7"
+    query = (
+        ab.query(df)
+        .lookup(df.filter("k = 3").select("k"), on="k", name="own")
+        .where(lambda n: int(n) == 1, "n", name="parsed", after="own")
+        .where(lambda i: i % 3 == 0, "id", name="third")
+        .where(dear, name="dear")
+    )
+    look = ab.Sample(rows=200, seconds=0.5, least_megabytes=0)
+    run = query.run(learn="driver") if sampled == "driver" else query.run(sample=look)
+    assert any(line.startswith("lookups inside Spark: own") for line in run.outline())
+    assert run.df.count() == df.filter("k = 3 AND id % 3 = 0").count()
+
+
 @pytest.mark.parametrize("how", HOWS)
 def test_a_lookup_in_an_empty_table(orders, owners, how):
     none = owners.filter("k > 100")

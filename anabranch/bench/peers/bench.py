@@ -127,7 +127,7 @@ def _measured() -> Measured:
     told: Mapping[str, Workload] = WORKLOADS
     return {
         **{name: partial(figure, workload) for name, workload in told.items()},
-        "joins": lambda spark, size, repeat: JOINS.measured["four"](
+        "four": lambda spark, size, repeat: JOINS.measured["four"](
             spark, Size(max(1_000, size.rows // 5), tick=size.tick), repeat
         ),
     }

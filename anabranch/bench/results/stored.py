@@ -22,6 +22,10 @@ class Stored:
     made: Mapping[str, str]
 
     def column(self, name: str) -> list[Any]:
+        if name not in self.columns:
+            raise AnabranchError(
+                f'the stored figure "{self.name}" has no column "{name}": run its benchmark again'
+            )
         place = list(self.columns).index(name)
         return [row[place] for row in self.rows]
 

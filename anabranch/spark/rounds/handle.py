@@ -141,8 +141,8 @@ class Handle(Generic[R]):
             raise PlanError(f"damaged state of round {state.get('round')}: {error}") from error
         if not known:
             warnings.warn(
-                "the checkpoint's plan was learned under another policy or from other attributes; "
-                "learning begins anew",
+                "the checkpoint's plan was learned under another policy, from other attributes or "
+                "with lookups elsewhere; learning begins anew",
                 stacklevel=2,
             )
 

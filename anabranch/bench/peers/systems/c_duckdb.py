@@ -3,9 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-import duckdb
 import pyarrow as pa
-from duckdb.func import PythonUDFType
 
 from anabranch.bench.peers.peer import THREADS, Peer, arrow_of, register
 from anabranch.bench.peers.task import Result, Task
@@ -19,6 +17,9 @@ class DuckDB(Peer):
     module = "duckdb"
 
     def run(self, task: Task) -> Result:
+        import duckdb  # an extra
+        from duckdb.func import PythonUDFType
+
         with duckdb.connect(config={"threads": THREADS}) as connection:
             parts = []
             for number, predicate in enumerate(task.predicates):
