@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from anabranch.bench.results import losses
-from anabranch.bench.results.losses import CONTESTANT, MOST, NOISE, RATIO
+from anabranch.bench.results.losses import CLOCK, CONTESTANT, LESS, MOST, NOISE, RATIO
 from anabranch.bench.results.stored import Stored, figures
 from anabranch.bench.results.write import documents, stale, write
 from anabranch.cli import main
@@ -40,9 +40,10 @@ def test_a_change_of_the_data_changes_the_documents(tmp_path):
     assert stale(tmp_path) == []
 
 
-def peers(ratio, most=1.1):
-    rows = [["Anabranch", 1.0, 1.0], ["Somebody", ratio, most], ["Nobody", "", ""]]
-    return {"made-up": Stored("made-up", "", "", "", [CONTESTANT, RATIO, MOST], rows, MADE)}
+def peers(ratio, most=1.1, less=0.9):
+    rows = [["Anabranch", 1.0, 1.0, 1.0], ["Somebody", ratio, most, less], ["Nobody", *[""] * 3]]
+    columns = [CONTESTANT, RATIO, MOST, LESS]
+    return {"made-up": Stored("made-up", "", "", "", columns, rows, MADE)}
 
 
 def test_a_loss_needs_a_reason(monkeypatch):
@@ -51,6 +52,7 @@ def test_a_loss_needs_a_reason(monkeypatch):
     for told in (peers(0.5), peers(0.97, most=0.99)):  # the second in every turn
         with pytest.raises(AnabranchError, match="Somebody is ahead on made-up, and no reason"):
             losses.losses(told)
+    assert losses.losses(peers(0.5, less=1.1)) == [("made-up", "Somebody", 0.5, CLOCK)]
     monkeypatch.setattr(losses, "REASONS", {("made-up", "Somebody"): "it is small"})
     assert losses.losses(peers(0.5)) == [("made-up", "Somebody", 0.5, "it is small")]
 
