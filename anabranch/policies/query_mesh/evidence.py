@@ -95,13 +95,17 @@ class Evidence:
         self.sample = Reservoir(len(self.query.attributes), count, self.size, self.seed)
         places = range(len(self.query.attributes))
         self._groups = [places[i : i + JUDGED] for i in places[::JUDGED]] or [places]
+        self._group = 0
         self.begin_again()
 
     def begin_again(self) -> None:
-        """Forget all rows: the data is not what it was."""
+        """Forget all rows: the data is not what it was.
+
+        The attributes that told something come first.
+        """
         self.sample.clear()
         self.sample.size = self.size
-        self._judge(0)
+        self._judge(self._group)
         self._left = 0  # groups that are yet to be judged by the rows that there are
         self._seen = 0  # rows looked at
         self._looks = [round(share * self.size) for share in (*EARLY, 1.0)]

@@ -279,7 +279,7 @@ class QueryMesh(Parameters):
 
     def _conclude(self, solution: Solution) -> None:
         """A search is over."""
-        if not solution.partitions:
+        if not solution.partitions and self._knows_nothing:
             self._evidence.turn()
         if solution.gap > STABLE:
             self._evidence.grow()

@@ -5,8 +5,9 @@ import pytest
 
 from anabranch.bench.replay import EVALUATION, STEP, replay
 from anabranch.data.mesh_streams import poisson, uniform, xor
-from anabranch.model import Attribute, InputError, Mesh, Windowed
+from anabranch.model import Attribute, InputError, Mesh, Operator, Query, Windowed
 from anabranch.policies import AGreedy, ContentLearns, Fixed, QueryMesh, resolve
+from anabranch.policies.query_mesh.evidence import Evidence
 from anabranch.policies.query_mesh.optimise import Task, optimise
 from anabranch.stats import Reservoir
 
@@ -59,6 +60,16 @@ def test_an_attribute_behind_many_that_tell_nothing_is_found():
     [first] = [e for e in done.ledger.events if e.kind == "upgrade"][:1]
     assert "A1" in first.attribute
     assert done.evaluations < 1.35 * stream.oracle(drops)  # one order for all: 1.85
+
+
+def test_after_a_drift_the_attributes_that_told_something_are_judged_first():
+    query = Query((Operator("f"), Operator("g")), tuple(Attribute(f"a{i}") for i in range(30)))
+    evidence = Evidence(query, size=100, seed=0)
+    evidence.turn()
+    told = evidence.register.attributes
+    evidence.begin_again()
+    assert [a.name for a in evidence.register.attributes] == [a.name for a in told]
+    assert told[0].name == "a12"
 
 
 def test_uniform_data_ends_on_one_route_and_costs_as_much_as_the_best():
