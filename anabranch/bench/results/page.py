@@ -30,19 +30,6 @@ BENCHES: Mapping[str, tuple[str, str]] = {
         "Growth",
         "Functions of a microsecond that drop three rows in ten, in correlated pairs, by `auto`.",
     ),
-    "native": (
-        "Native predicates under a plan",
-        "Spark's own expressions, planned by a sample before the job, which an input of below 512 "
-        "MB for each core is not unless asked for; planning is not in the seconds, but told.",
-    ),
-    "rounds": (
-        "Rounds",
-        "A stream in rounds beside a `foreachBatch` with the same predicates in the best order: "
-        "plain filters if they are native, else `run()` under `fixed`, made anew in each "
-        "micro-batch.",
-    ),
-    "om": ("Output rate and memory", ""),
-    "queries": ("Several queries", ""),
 }
 BY_WORK = (
     "How many times as much processor time others take, the driver, the JVM and all workers "

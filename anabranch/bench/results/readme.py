@@ -49,10 +49,6 @@ PEERS = (
 HEADLINES: tuple[tuple[str, str, Callable[[Stored], str]], ...] = (
     *(("peers", name, against_peers) for name in PEERS),
     ("peers", "four", told_by_itself),
-    ("native", "skewed", told_by_itself),
-    ("queries", "sharing", told_by_itself),
-    ("om", "utility", told_by_itself),
-    ("rounds", "python", told_by_itself),
     ("scale", "rows", told_by_itself),
 )
 
