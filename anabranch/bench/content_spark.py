@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 import anabranch as ab
 from anabranch.bench.burn import burn, filter_on_bit, steps_for
 from anabranch.bench.content_lab import LAB_ATTRIBUTES, q2
+from anabranch.bench.effort import in_evaluations
 from anabranch.bench.figure import Figure
 from anabranch.bench.size import Size
 from anabranch.data.correlated import codes
@@ -162,7 +163,7 @@ def _workers(reports: list[ab.Report]) -> str:
 def _cpu_figure(name: str, title: str, paper: str, reports: dict[str, list[ab.Report]]) -> Figure:
     rows: list[Any] = []
     pairs = zip(reports["SBR"], reports["Learns"], strict=True)
-    ratios = sorted(_work(learns) / _work(sbr) for sbr, learns in pairs)
+    ratios = sorted(in_evaluations(learns) / in_evaluations(sbr) for sbr, learns in pairs)
     for policy, all_reports in reports.items():
         cpu = sorted(report.cpu for report in all_reports)
         share = statistics.median(r.classifying / sum(r.seconds.values()) for r in all_reports)
@@ -181,12 +182,6 @@ def _cpu_figure(name: str, title: str, paper: str, reports: dict[str, list[ab.Re
         ),
         rows,
     )
-
-
-def _work(report: ab.Report) -> float:
-    """The workers' processor time, counted in evaluations: how fast the machine is at the moment
-    changes what the filters' own code takes and what all else takes alike."""
-    return report.cpu / report.computing * calls(report)
 
 
 def _three(values: list[float]) -> tuple[float, float, float]:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TypeVar
 
+from anabranch.report import Report
+
 Result = TypeVar("Result")
 
 
@@ -45,6 +47,15 @@ def spent(
     1.5
     """
     return sum(seconds - before.get(process, 0.0) for process, seconds in now.items())
+
+
+def in_evaluations(report: Report, besides: float = 0.0) -> float:
+    """Processor time of the workers, and some besides, counted in evaluations.
+
+    How fast the machine is at the moment changes what the predicates' own code takes and what all
+    else takes alike, so that it does not count.
+    """
+    return (report.cpu + besides) / report.computing * sum(report.evaluations.values())
 
 
 def measured(run: Callable[[], Result]) -> tuple[Result, Effort]:

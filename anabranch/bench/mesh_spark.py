@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 import anabranch as ab
 from anabranch.bench.burn import filter_on_bit, steps_for
+from anabranch.bench.effort import in_evaluations
 from anabranch.bench.figure import Figure
 from anabranch.bench.mesh_replay import CBR, best_single
 from anabranch.bench.row_eddy import RowEddy
@@ -57,16 +58,9 @@ class Measured:
         return statistics.median(of(report) / report.cpu for report in self.reports)
 
     def work(self) -> float:
-        """All processor time per row, Spark's too, counted in evaluations.
-
-        How fast the machine is at the moment changes what the filters' own code takes and what all
-        else takes alike, so that it does not count.
-        """
+        """All processor time per row, Spark's too, counted in evaluations."""
         pairs = zip(self.reports, self.jvm, strict=True)
-        return statistics.median(
-            (r.cpu + jvm) / r.computing * sum(r.evaluations.values()) / r.rows_in
-            for r, jvm in pairs
-        )
+        return statistics.median(in_evaluations(r, jvm) / r.rows_in for r, jvm in pairs)
 
 
 @dataclass

@@ -145,7 +145,8 @@ def _movable(stages: Stages) -> list[str]:
     """
     if stages.last:
         return []
-    return [name for name in stages.before.query.names if name not in stages.guards()]
+    guards = stages.guards()
+    return [name for name in stages.before.query.names if name not in guards]
 
 
 def _moved(

@@ -20,7 +20,7 @@ def _ahead(figure: Figure) -> Mapping[str, Any]:
 
 
 def _by_work(figure: Figure) -> Mapping[str, float]:
-    """The same by all processor time, which the machine's moods do not change."""
+    """The same by all processor time, which the machine's moods change less."""
     place = figure.columns.index("work against single")
     work = {row[0]: 1 + _share(row[place]) for row in figure.rows if row[place] != "-"}
     return {name: each / work["mesh"] - 1 for name, each in work.items()}
