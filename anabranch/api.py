@@ -114,8 +114,8 @@ class Query:
         """Compile the query under a policy. Reads the bounded tables, and a bounded sample.
 
         `sample` says how much of a batch input may be looked at to order native predicates (8,000
-        rows, about 8 seconds, of inputs from 512 MB for each core on); with None they run as
-        written.
+        rows, up to 8 seconds and a tenth of the job, of inputs from 128 MB for each core on); with
+        None they run as written.
 
         `learn="driver"` also reads one bounded sample of the input (2,000 rows, at most a few
         seconds of predicates) and ships the plan that it gives, for clusters where each worker sees

@@ -30,7 +30,7 @@ FEW = 4
 Rates = Sequence[Sequence[Sequence[float]]]
 Result = tuple[int, int]
 # Looked at to find the best and the worst order: enough that the JVM is warm.
-THOROUGH = ab.Sample(rows=20_000, seconds=20.0, least_megabytes=0)
+THOROUGH = ab.Sample(rows=20_000, seconds=20.0, least_megabytes=0, share=None)
 OURS, ORACLE, DUCKDB = "auto", "told the classes", "DuckDB"
 WRITTEN, BEST, WORST = "written", "best", "worst"
 
@@ -174,7 +174,7 @@ def _figure(name: str, work: Workload, spark: SparkSession, size: Size, repeat: 
         looked = race.looked()
         orders = _orders(race, looked)
         begin = time.perf_counter()
-        run = race.query().run(sample=ab.Sample(least_megabytes=0))
+        run = race.query().run(sample=ab.Sample(least_megabytes=0, share=None))
         planning = time.perf_counter() - begin
         makers: dict[str, Callable[[], Result]] = {
             OURS: partial(race.spark_result, run.df),

@@ -16,7 +16,7 @@ from pyspark.sql.connect.expressions import (
     UnresolvedExtractValue,
 )
 
-from anabranch.spark.native import Place
+from anabranch.spark.native import Looked
 
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 SIZE = re.compile(r"sizeInBytes=([0-9.,E+]+) (" + "|".join(UNITS) + ")")
@@ -31,6 +31,8 @@ TAKEN_OUT = re.compile(r"(subquery|exists|list)#[0-9]+ \[|\)#[0-9]+")
 CAST, TEST = re.compile(r"cast\(([^()]*) as [^()]*\)"), re.compile(r"is(?:not)?null\(([^()]*)\)")
 COMPARED = re.compile(r"\(*(?:NOT )?\(*[^\s()]+#[0-9]+L?(?: (?:=|<=>|<|<=|>|>=|IN) .*)?\)*")
 COMPUTED = re.compile(r"\w\(| [-+*/%&|^] ")
+# A call of a function, besides some that take as little as a comparison; or a pattern.
+DEAR = re.compile(r"(?<!\bcoalesce)(?<!\blength)(?<!\babs)(?<=\w)\(| R?LIKE ")
 
 
 @lru_cache(8)
@@ -59,19 +61,21 @@ def first_rows(df: DataFrame, rows: int, tasks: int) -> DataFrame:
     return df.limit(rows * tasks)
 
 
-def looked_at(df: DataFrame, condition: Column) -> tuple[Place, tuple[str, ...]]:
-    """Where a predicate may stand, and the columns that it reads, by the server's own words."""
+def looked_at(df: DataFrame, condition: Column) -> Looked:
+    """What a predicate is, by the server's own words."""
     filtered: Any = df.filter(condition)
     told = _explained(filtered, "extended").split("== Analyzed Logical Plan ==")[1]
     found = CONDITION.search(told)
     text = found[1] if found else ""
     known = set(df.columns)
     reads = tuple(dict.fromkeys(name for name in REFERENCE.findall(text) if name in known))
+    plain = _plain(text)
+    dear = DEAR.search(plain) is not None
     if not _is_deterministic(df, condition):
-        return "random", reads
+        return Looked("random", reads, dear)
     if not found or TAKEN_OUT.search(text):
-        return "pinned", reads
-    return "first" if _is_simple(text) else "free", reads
+        return Looked("pinned", reads, dear)
+    return Looked("first" if _is_simple(plain) else "free", reads, dear)
 
 
 def _is_deterministic(df: DataFrame, condition: Column) -> bool:
@@ -86,9 +90,17 @@ def _is_deterministic(df: DataFrame, condition: Column) -> bool:
     return True
 
 
-def _is_simple(text: str) -> bool:
+def _plain(text: str) -> str:
+    """Without casts, and questions for NULL.
+
+    >>> _plain("((cast(id#3L as int) = 1) OR isnull(w#4))")
+    '((id#3L = 1) OR w#4)'
+    """
+    return CAST.sub(r"\1", TEST.sub(r"\1", text))
+
+
+def _is_simple(plain: str) -> bool:
     """Comparisons of one column each with what is constant; in doubt it is not."""
-    plain = CAST.sub(r"\1", TEST.sub(r"\1", text))
     parts = re.split(r" (?:AND|OR) ", plain)
     return all(
         COMPARED.fullmatch(part) and not COMPUTED.search(part) and len(REFERENCE.findall(part)) == 1

@@ -1,7 +1,9 @@
 """The in-flow host: one fused operator inside a DataFrame, batch or streaming.
 
-`struct<keep, stats>` from one Iterator `arrow_udf`, `observe` for the statistics, `Filter` for the
-verdict. Only the predicates' columns travel to Python, and Spark prunes the rest as always.
+One Iterator `arrow_udf` whose verdicts carry the statistics, a `Filter` that leaves kept rows and
+statistics, `observe` for these, and a `Filter` for the rows that they came with. Only the columns
+of predicates travel to Python, and Spark prunes the rest as always. A struct of verdict and
+statistics, observed row by row, would cost Spark noticeably more.
 """
 
 import os
@@ -14,13 +16,12 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import arrow_udf
-from pyspark.sql.types import BinaryType, BooleanType, StructField, StructType
+from pyspark.sql.types import BinaryType
 
 from anabranch.spark.collector import Postman
 from anabranch.spark.session import is_connect
-from anabranch.spark.worker import Fused
+from anabranch.spark.worker import LAST_KEPT, Fused
 
-VERDICT = StructType([StructField("keep", BooleanType()), StructField("stats", BinaryType())])
 # A column name that no user has: it is dropped before the user sees the schema.
 FIELD = "__anabranch_verdict"
 
@@ -32,9 +33,10 @@ def attach(df: DataFrame, fused: Fused, columns: Sequence[Column], postman: Post
     session = df.sparkSession
     with own_interpreter(session):
         verdict = _udf(fused)(*inputs)
-    ledgers = F.collect_list(F.col(FIELD).getField("stats")).alias("stats")
-    judged = postman.observed(df.withColumn(FIELD, verdict), fused.run, ledgers)
-    return judged.filter(F.col(FIELD).getField("keep")).drop(FIELD)
+    told = df.withColumn(FIELD, verdict).filter(F.col(FIELD).isNotNull())
+    letter = F.when(F.length(FIELD) > 0, F.expr(f"substring({FIELD}, 2)"))  # without its mark
+    judged = postman.observed(told, fused.run, F.collect_list(letter).alias("stats"))
+    return judged.filter(F.col(FIELD) < F.lit(LAST_KEPT)).drop(FIELD)
 
 
 @contextmanager
@@ -65,5 +67,5 @@ def _udf(fused: Fused) -> Any:
         return fused(batches)
 
     # Non-deterministic, so that Spark neither moves nor repeats it: it learns as it runs.
-    udf: Any = arrow_udf  # its stub knows no struct for an Iterator UDF
-    return udf(anabranch, VERDICT).asNondeterministic()
+    udf: Any = arrow_udf
+    return udf(anabranch, BinaryType()).asNondeterministic()

@@ -5,7 +5,7 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,13 +18,13 @@ from pyspark.sql import functions as F
 from anabranch.model import NULL, Query
 from anabranch.spark.attributes import numbers
 from anabranch.spark.catalyst import Conditions, chain
-from anabranch.spark.sampling import Sample, heads
-from anabranch.spark.session import is_connect
-from anabranch.spark.stopwatch import Bits, Floats, Timed, lotted, part, timed
+from anabranch.spark.sampling import Sample, heads, megabytes
+from anabranch.spark.session import cores, is_connect
+from anabranch.spark.stopwatch import Bits, Floats, Timed, enough, glance, lotted, share_of, timed
 from anabranch.stats import Reservoir
 
-# Of the seconds, these shares go into first looks and into comparing plans.
-FIRST, COMPARING = 0.25, 0.25
+# Of the seconds, this share goes into comparing plans.
+COMPARING = 0.3
 # So many times these seconds reading the sample may take.
 READING = 2.0
 
@@ -38,9 +38,17 @@ class Look:
     query: Query
     timed: Timed
     values: Mapping[str, Floats]  # of the attributes
-    spec: Sample
     seed: int
-    begun: float = field(default_factory=time.monotonic)
+    begun: float
+    budget: float = 0.0  # seconds for timing, plans that are compared included
+    reason: str = ""  # why there are no rows
+
+    @classmethod
+    def at_nothing(
+        cls, source: DataFrame, whole: DataFrame, query: Query, seed: int, begun: float
+    ) -> "Look":
+        none = np.zeros((0, len(query)))
+        return cls(source, whole, query, Timed(none.astype(bool), none), {}, seed, begun)
 
     @property
     def rows(self) -> int:
@@ -89,21 +97,47 @@ def looking(
     # warm up.
     whole = lotted(heads(source, spec.rows, seed).repartition(1), seed).persist()
     try:
-        predicates = guarded(query, conditions)
-        rows = _counted(whole, READING * spec.seconds)
-        if rows is None:
-            nothing = np.zeros((0, len(query)))
-            untimed = Timed(nothing.astype(bool), nothing)
-            yield Look(source, whole, query, untimed, {}, spec, seed, begun)
-            return
-        some = part(whole, predicates, rows, FIRST * spec.seconds)
-        looked = timed(some, predicates, (1 - FIRST - COMPARING) * spec.seconds)
-        values = _values(some, [attribute.name for attribute in query.attributes])
-        seconds = without_guards(query, looked.passed, looked.seconds)
-        known = replace(looked, seconds=seconds)
-        yield Look(source, some, query, known, values, spec, seed, begun)
+        yield _looked(Look.at_nothing(source, whole, query, seed, begun), conditions, spec)
     finally:
         whole.unpersist()
+
+
+def _looked(nothing: Look, conditions: Conditions, spec: Sample) -> Look:
+    """At as many rows, and for as long, as the job is worth."""
+    source, whole, query = nothing.source, nothing.some, nothing.query
+    rows = _counted(whole, READING * spec.seconds)
+    if rows is None:
+        return replace(nothing, reason="reading a sample takes too long")
+    predicates = guarded(query, conditions)
+    seen = glance(whole, predicates, rows)
+    # What is cached is hardly smaller than what is read: there are rather more rows than that.
+    many = rows * megabytes(source) / max(megabytes(whole.select("*")), 1e-6)
+    job = many * cost_as_written(query, seen) / cores(source.sparkSession)
+    budget = spec.worth(job)
+    if not budget:
+        return replace(nothing, reason=f"they are expected to take {job:.1f} s")
+    some = share_of(whole, enough(seen, rows, (1 - COMPARING) * budget))
+    looked = timed(some, predicates, (1 - COMPARING) * budget)
+    values = _values(some, [attribute.name for attribute in query.attributes])
+    seconds = without_guards(query, looked.passed, looked.seconds)
+    known = replace(looked, seconds=seconds)
+    return replace(nothing, some=some, timed=known, values=values, budget=budget)
+
+
+def cost_as_written(query: Query, seen: Timed) -> float:
+    """Seconds per row if predicates run in the order written.
+
+    >>> from anabranch.model import Operator
+    >>> passed, seconds = np.array([[True, True], [False, True]]), np.array([[1.0, 4.0]] * 2)
+    >>> cost_as_written(Query((Operator("a"), Operator("b"))), Timed(passed, seconds))
+    3.0
+    """
+    if not len(seen.passed):
+        return 0.0
+    order = [query.index(name) for name in query.written()]
+    reached = np.ones((len(seen.passed), len(order)), bool)
+    reached[:, 1:] = np.logical_and.accumulate(seen.passed[:, order], axis=1)[:, :-1]
+    return float((reached.mean(axis=0) * np.median(seen.seconds, axis=0)[order]).sum())
 
 
 def _counted(sample: DataFrame, seconds: float) -> int | None:

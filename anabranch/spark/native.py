@@ -1,7 +1,9 @@
-"""What kind of expression a native predicate is: where in a plan may it stand?"""
+"""What kind of expression a native predicate is: where in a plan may it stand, is it dear?"""
 
+import json
 from collections.abc import Iterator
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
 
 from pyspark.sql import Column, DataFrame
 
@@ -11,6 +13,16 @@ from anabranch.spark.session import is_connect
 # by it, as long as it is an ordinary filter. pinned: must stay an ordinary filter. random: which
 # rows it passes depends on which rows it is asked for.
 Place = Literal["free", "first", "pinned", "random"]
+
+
+class Looked(NamedTuple):
+    """Where a predicate may stand, the columns that it reads, and whether it may take microseconds
+    where a comparison takes nanoseconds."""
+
+    place: Place
+    reads: tuple[str, ...]
+    dear: bool
+
 
 COMPARISONS = {
     "EqualTo",
@@ -27,12 +39,23 @@ COMPARISONS = {
 }
 NULLS = {"IsNull", "IsNotNull"}
 CONNECTIVES = {"And", "Or", "Not"}
+# What a processor does in a few steps; a cast may be more than that, and is so common.
+LIGHT = {
+    *COMPARISONS,
+    *CONNECTIVES,
+    *("AttributeReference", "Literal", "GetStructField", "GetArrayItem", "Cast", "Alias"),
+    *("Add", "Subtract", "Multiply", "Divide", "IntegralDivide", "Remainder", "Pmod"),
+    *("UnaryMinus", "UnaryPositive", "Abs", "Greatest", "Least", "IsNaN", "NaNvl"),
+    *("BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot", "ShiftLeft", "ShiftRight"),
+    *("If", "CaseWhen", "Coalesce", "Length", "Size", "EndsWith", "Contains"),
+    *("Year", "Month", "DayOfMonth", "Hour", "Minute", "DateAdd", "DateSub", "DateDiff"),
+}
 # What Spark itself takes out of a filter, and only out of an ordinary one.
 TAKEN_OUT = {"PythonUDF", "ListQuery", "Exists", "ScalarSubquery", "LateralSubquery"}
 
 
-def looked_at(df: DataFrame, condition: Column) -> tuple[Place, tuple[str, ...]]:
-    """Where a predicate on `df`, which must resolve, may stand, and the columns that it reads."""
+def looked_at(df: DataFrame, condition: Column) -> Looked:
+    """What a predicate on `df`, which must resolve, is."""
     if is_connect(df):
         from anabranch.spark import connect
 
@@ -40,63 +63,86 @@ def looked_at(df: DataFrame, condition: Column) -> tuple[Place, tuple[str, ...]]
     filtered: Any = df.filter(condition)
     analysed = filtered._jdf.queryExecution().analyzed()
     if analysed.nodeName() != "Filter":
-        return "pinned", ()  # Spark reads more for it than the input has, as a hidden column
+        return Looked("pinned", (), False)  # Spark reads more for it than the input has
     expression = analysed.condition()
-    nodes = list(_nodes(expression))
-    reads = tuple(dict.fromkeys(filter(None, map(_path, nodes))))
+    # The whole tree in one answer: to ask for every node takes a millisecond each.
+    root = _tree(iter(json.loads(expression.toJSON())))
+    nodes = list(root.walk())
+    reads = tuple(dict.fromkeys(filter(None, (node.path for node in nodes))))
+    dear = any(node.name not in LIGHT for node in nodes)
     if not expression.deterministic():
-        return "random", reads
-    if any(node.nodeName() in TAKEN_OUT for node in nodes):
-        return "pinned", reads
-    simple = _is_simple(expression) or _is_partitioned_by(analysed, expression)
-    return "first" if simple else "free", reads
+        return Looked("random", reads, dear)
+    if any(node.name in TAKEN_OUT for node in nodes):
+        return Looked("pinned", reads, dear)
+    simple = _is_simple(root) or _is_partitioned_by(analysed, nodes)
+    return Looked("first" if simple else "free", reads, dear)
 
 
-def _path(node: Any) -> str:
-    """The dotted name of a column, or of a field of one; "" for what is neither."""
-    if node.nodeName() == "GetStructField":
-        outer = _path(node.child())
-        return f"{outer}.{node.extractFieldName()}" if outer else ""
-    return str(node.name()) if node.nodeName() == "AttributeReference" else ""
+@dataclass(frozen=True)
+class Node:
+    """An expression, as far as it matters here."""
+
+    name: str
+    told: dict[str, Any]
+    children: tuple["Node", ...]
+
+    @property
+    def path(self) -> str:
+        """The dotted name of a column, or of a field of one; "" for what is neither."""
+        if self.name == "GetStructField":
+            outer, field = self.children[0].path, self.told.get("name")
+            return f"{outer}.{field}" if outer and field else ""
+        return str(self.told["name"]) if self.is_attribute else ""
+
+    @property
+    def is_attribute(self) -> bool:
+        return self.name == "AttributeReference"
+
+    @property
+    def constant(self) -> bool:
+        """Of what is not random."""
+        return not any(node.is_attribute for node in self.walk())
+
+    def walk(self) -> Iterator["Node"]:
+        yield self
+        for child in self.children:
+            yield from child.walk()
 
 
-def _nodes(expression: Any) -> Iterator[Any]:
-    yield expression
-    for child in _children(expression):
-        yield from _nodes(child)
+def _tree(told: Iterator[dict[str, Any]]) -> Node:
+    """From Spark's own list: every node stands before its children.
+
+    >>> told = [{"class": "a.Not", "num-children": 1}, {"class": "a.Literal", "num-children": 0}]
+    >>> [node.name for node in _tree(iter(told)).walk()]
+    ['Not', 'Literal']
+    """
+    node = next(told)
+    children = tuple(_tree(told) for _ in range(node["num-children"]))
+    return Node(node["class"].rpartition(".")[2], node, children)
 
 
-def _children(expression: Any) -> list[Any]:
-    children = expression.children()
-    return [children.apply(i) for i in range(children.size())]
-
-
-def _is_simple(expression: Any) -> bool:
+def _is_simple(node: Node) -> bool:
     """Comparisons of one column each with what is constant."""
-    if expression.nodeName() in CONNECTIVES:
-        return all(map(_is_simple, _children(expression)))
-    if expression.nodeName() not in COMPARISONS:
+    if node.name in CONNECTIVES:
+        return all(map(_is_simple, node.children))
+    if node.name not in COMPARISONS:
         return False
-    varying = [child for child in _children(expression) if not child.foldable()]
-    if expression.nodeName() in NULLS and varying and varying[0].nodeName() == "Cast":
+    varying = [child for child in node.children if not child.constant]
+    if node.name in NULLS and varying and varying[0].name == "Cast":
         return False  # no source asks it, and of a filter Spark asks it last
     return len(varying) == 1 and _is_column(varying[0])
 
 
-def _is_column(expression: Any) -> bool:
-    while expression.nodeName() in ("GetStructField", "Cast"):
-        expression = expression.child()
-    return bool(expression.nodeName() == "AttributeReference")
+def _is_column(node: Node) -> bool:
+    while node.name in ("GetStructField", "Cast"):
+        node = node.children[0]
+    return node.is_attribute
 
 
-def _is_partitioned_by(plan: Any, expression: Any) -> bool:
+def _is_partitioned_by(plan: Any, nodes: list[Node]) -> bool:
     """Whether it asks for nothing but columns that the files of a source are in folders by."""
-    asked = {node.exprId().id() for node in _nodes(expression) if _is_attribute(node)}
+    asked = {node.told["exprId"]["id"] for node in nodes if node.is_attribute}
     return bool(asked) and asked <= set(_folders(plan))
-
-
-def _is_attribute(node: Any) -> bool:
-    return bool(node.nodeName() == "AttributeReference")
 
 
 def _folders(plan: Any) -> Iterator[int]:
@@ -108,6 +154,8 @@ def _folders(plan: Any) -> Iterator[int]:
         if relation.getClass().getSimpleName() != "HadoopFsRelation":
             continue
         names = set(relation.partitionSchema().fieldNames())
+        if not names:
+            continue
         output = leaf.output()
         for column in (output.apply(i) for i in range(output.size())):
             if column.name() in names:

@@ -47,12 +47,14 @@ class Planned:
     seconds: float = 0.0
     alone: float | None = None
     together: float | None = None
+    reason: str = ""  # why the input was not looked at further
 
     def told(self) -> list[str]:
-        """What it was chosen by, in words; nothing if the input was not looked at."""
+        """What it was chosen by, in words; nothing if there was no look at the input."""
         if not self.rows:
-            late = f"native predicates as written: no sample of them in {self.seconds:.1f} s"
-            return [late] if self.seconds else []
+            why = self.reason or "no row to look at"
+            written = f"native predicates as written: {why} (looked for {self.seconds:.1f} s)"
+            return [written] if self.seconds else []
         lines = [f"native predicates sampled: {self.rows:,} rows, planned in {self.seconds:.1f} s"]
         if self.alone is not None and self.together is not None:
             lines.append(
@@ -70,7 +72,7 @@ def planned(look: Look, query: Query, conditions: Conditions, policy: Policy) ->
 
 def _found(look: Look, query: Query, conditions: Conditions, policy: Policy) -> Planned:
     if not look.rows:
-        return as_written(query)
+        return replace(as_written(query), reason=look.reason)
     sample, some = look.reservoir(query), look.some
     if not isinstance(policy, QueryMesh):
         told = as_tree(rehearse(policy, query, sample, look.seed), sample, look.seed)
@@ -82,7 +84,7 @@ def _found(look: Look, query: Query, conditions: Conditions, policy: Policy) -> 
     if mesh is None:
         return Planned(single, look.rows)
     both = [conjunction(plan, conditions, some) for plan in (single, mesh)]
-    compared = timed(some, both, COMPARING * look.spec.seconds)
+    compared = timed(some, both, COMPARING * look.budget)
     alone, together = compared.seconds[~look.learned].T
     best = mesh if _is_better(alone, together) else single
     return Planned(best, look.rows, 0.0, float(alone.mean()), float(together.mean()))

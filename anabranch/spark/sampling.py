@@ -17,6 +17,10 @@ READ_FACTOR = 5
 # Places all over the input that rows are taken from, at most; megabytes that Spark reads as one.
 PLACES, READ_AT_ONCE = 16, 128
 MEGABYTE = 1 << 20
+# How many times as large an input must be where all predicates are light.
+LIGHT_FACTOR = 4
+# In a shorter time nothing reliable is found.
+LEAST_SECONDS = 0.5
 # Spark takes what it knows nothing of for larger than that.
 UNKNOWN = 2.0**60
 
@@ -30,15 +34,21 @@ class Sample:
     rows
         Rows that are looked at.
     seconds
-        Seconds that are spent on timing the predicates.
+        Seconds that are spent on timing the predicates, at most.
     least_megabytes
         An input that has less for each core, by Spark's own estimate, is not looked at: its
-        predicates run as written.
+        predicates run as written. Where no predicate can be dear, as comparisons and arithmetic,
+        it is four times as much.
+    share
+        Of what the job is expected to take, by a glance at a thousand rows, timing takes no more
+        than this share; if that is too short a time, predicates run as written. None: `seconds`,
+        however short the job is.
     """
 
     rows: int = 8_000
     seconds: float = 8.0
-    least_megabytes: float = 512.0
+    least_megabytes: float = 128.0
+    share: float | None = 0.1
 
     def __post_init__(self) -> None:
         if not isinstance(self.rows, int) or self.rows < LEAST_ROWS:
@@ -47,10 +57,24 @@ class Sample:
             raise InputError(f"a sample takes more than 0 seconds, got seconds={self.seconds!r}")
         if not self.least_megabytes >= 0:
             raise InputError(f"least_megabytes is at least 0, got {self.least_megabytes!r}")
+        if self.share is not None and not 0 < self.share <= 1:
+            raise InputError(f"share is above 0 and at most 1, or None, got {self.share!r}")
 
-    def pays(self, source: DataFrame) -> bool:
-        """Whether an input is large enough."""
-        return megabytes(source) >= cores(source.sparkSession) * self.least_megabytes
+    def pays(self, source: DataFrame, dear: bool) -> bool:
+        """Whether an input is large enough for a glance, if predicates may be dear."""
+        least = self.least_megabytes * (1 if dear else LIGHT_FACTOR)
+        return megabytes(source) >= cores(source.sparkSession) * least
+
+    def worth(self, job: float) -> float:
+        """Seconds that timing may take before a job of so many; 0 if too few.
+
+        >>> Sample().worth(50.0), Sample().worth(3.0), Sample(share=None).worth(3.0)
+        (5.0, 0.0, 8.0)
+        """
+        if self.share is None:
+            return self.seconds
+        affordable = min(self.seconds, self.share * job)
+        return affordable if affordable >= LEAST_SECONDS else 0.0
 
 
 DEFAULT_SAMPLE = Sample()

@@ -25,6 +25,7 @@ class Native:
     condition: Column
     place: Place = "free"
     reads: tuple[str, ...] = ()  # columns, and fields of them
+    dear: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,10 +71,10 @@ def native(df: DataFrame, name: str, condition: Column | str, after: tuple[str, 
     """A native predicate, analysed against the input."""
     expression = F.expr(condition) if isinstance(condition, str) else condition
     try:
-        place, reads = looked_at(df, expression)
+        looked = looked_at(df, expression)
     except AnalysisException as error:
         raise _unresolved(name, df, error) from error
-    return Native(Operator(name, (_label(condition),), after), expression, place, reads)
+    return Native(Operator(name, (_label(condition),), after), expression, *looked)
 
 
 def python(

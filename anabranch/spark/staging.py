@@ -68,7 +68,9 @@ def staged(
     if start is not None or found.before.given(None) is not None:
         return found
     below = filtered(source, stages.first)
-    if spec is None or not _is_worth_it(stages) or source.isStreaming or not spec.pays(below):
+    if spec is None or not _is_worth_it(stages) or source.isStreaming:
+        return found
+    if not spec.pays(below, any(native.dear for native in stages.before.natives)):
         return found
     with looking(below, found.before.query, found.before.conditions, spec, seed) as look:
         late = _moved(below, stages, found.before, compiled, look, seed)

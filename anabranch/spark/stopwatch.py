@@ -20,8 +20,10 @@ Bits = NDArray[np.bool_]
 # A pass that brings no predicate's time down by more than this share is one of so many last ones.
 STEADY, LAST_PASSES = 0.05, 4
 MOST_PASSES = 40
-# A look at so many rows first, then at so many times as many, as long as there is time.
+# A look at so many rows first, then at so many times as many.
 FIRST_ROWS, GROWTH = 128, 8
+# So many passes over all rows are to fit into the time.
+PASSES = 8
 # A column of the sample by which a part of it can be taken: a text from "0.00000" to "0.99999".
 LOT, DIGITS = "__anabranch_lot", 5
 
@@ -39,20 +41,30 @@ def lotted(sample: DataFrame, seed: int) -> DataFrame:
     return sample.withColumn(LOT, F.format_string(f"%.{DIGITS}f", 0.99999 * F.rand(seed)))
 
 
-def part(sample: DataFrame, predicates: Sequence[Column], rows: int, limit: float) -> DataFrame:
-    """As much of a cached sample as predicates can be asked for in so many seconds."""
-    taken, spent = min(FIRST_ROWS, rows), 0.0
-    while True:
-        # A text is no part of the code that Spark generates: that is compiled once for all parts.
-        some = sample.filter(F.col(LOT) < f"{min(taken / max(rows, 1), 1.0):.{DIGITS}f}")
-        if taken >= rows:
-            return some
-        _, seconds = _pass(some, predicates)
-        spent += taken * _usual(seconds)
-        further = min(GROWTH * taken, rows)
-        if spent + further * _usual(seconds) > limit:
-            return some
-        taken = further
+def glance(sample: DataFrame, predicates: Sequence[Column], rows: int) -> Timed:
+    """A first look at a few of so many rows of a cached sample."""
+    few = min(FIRST_ROWS, rows)
+    _pass(share_of(sample, few / max(rows, 1)), predicates)  # loads, and sets up
+    further = min(GROWTH * few, rows)
+    passed, seconds = _pass(share_of(sample, further / max(rows, 1)), predicates)
+    return Timed(passed, _without_clock(seconds))
+
+
+def share_of(sample: DataFrame, share: float) -> DataFrame:
+    """A part of a cached sample."""
+    # A text is no part of the code that Spark generates: that is compiled once for all parts.
+    return sample.filter(F.col(LOT) < f"{min(share, 1.0):.{DIGITS}f}")
+
+
+def enough(seen: Timed, rows: int, seconds: float) -> float:
+    """The share of so many rows that predicates can be asked for several times in so many seconds.
+
+    >>> seen = Timed(np.ones((4, 2), bool), np.full((4, 2), 1e-5))
+    >>> enough(seen, 8_000, seconds=0.8), enough(seen, 8_000, seconds=8.0)
+    (0.625, 1.0)
+    """
+    each = _usual(seen.seconds)
+    return min(seconds / PASSES / max(rows * each, 1e-9), 1.0)
 
 
 def timed(sample: DataFrame, predicates: Sequence[Column], seconds: float) -> Timed:
@@ -69,8 +81,7 @@ def timed(sample: DataFrame, predicates: Sequence[Column], seconds: float) -> Ti
         calm = calm + 1 if (least.sum(axis=0) >= (1 - STEADY) * known).all() else 0
         if calm >= LAST_PASSES or time.monotonic() > deadline:
             break
-    clock = float(np.median(least[:, -1])) if len(least) else 0.0
-    return Timed(passed, np.maximum(least[:, :-1] - clock, 0.0))
+    return Timed(passed, _without_clock(least))
 
 
 def _pass(sample: DataFrame, predicates: Sequence[Column]) -> tuple[Bits, Floats]:
@@ -82,6 +93,12 @@ def _pass(sample: DataFrame, predicates: Sequence[Column]) -> tuple[Bits, Floats
     passed = np.column_stack([_bits(told.field(f"b{i}")) for i in range(count)])
     read = np.column_stack([told.field(f"t{i}").to_numpy() for i in range(count + 2)])
     return passed, np.diff(read, axis=1) * 1e-9
+
+
+def _without_clock(seconds: Floats) -> Floats:
+    """What predicates take alone; last is what it takes to read the clock."""
+    clock = float(np.median(seconds[:, -1])) if len(seconds) else 0.0
+    return np.maximum(seconds[:, :-1] - clock, 0.0)
 
 
 def _usual(seconds: Floats) -> float:

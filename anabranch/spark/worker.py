@@ -31,6 +31,8 @@ MAX_LEARNERS = 64
 MAX_BATCHES_PER_LEDGER = 64
 # Words of an attribute that are told apart; one with more is hardly a class.
 MOST_WORDS = 200
+# Before a letter: whether the row that it travels with is kept. As bytes, LAST_KEPT is between.
+KEPT, LAST_KEPT, DROPPED = b"+", b",", b"-"
 
 _learners: OrderedDict[str, tuple[Policy, Memory]] = OrderedDict()
 # Spark's daemon forks its workers before they load this module: each gets its own name.
@@ -77,7 +79,7 @@ class Fused:
             return keep
 
         end = partial(close_all, self.query, self.predicates)
-        return answered(batches, judge, Mail(self.run, tell), end)
+        return answered(batches, judge, Mail(self.run, tell, marked), end)
 
     def _spelled(self) -> dict[str, int]:
         """Attributes that are words, and their inputs, in the order in which words travel."""
@@ -126,10 +128,35 @@ class Dictionary:
         return untold
 
 
-class Mail:
-    """Puts what there is to tell into the stats field of the verdicts."""
+Envelope = Callable[[NDArray[Any], bytes | None], pa.Array]
 
-    def __init__(self, run: str, tell: Callable[[], dict[str, Any]], field: str = "keep") -> None:
+
+def marked(keep: Mask, letter: bytes | None) -> pa.Array:
+    """Verdicts as Spark reads them fastest: NULL for a row that is dropped, and empty for others.
+
+    A letter travels with the first row, behind a mark that says which of the two that row is.
+
+    >>> marked(np.array([True, False]), None).to_pylist()
+    [b'', None]
+    >>> marked(np.array([False, True]), b"{}").to_pylist()
+    [b'-{}', b'']
+    """
+    told = pa.array(keep)
+    starts = pa.py_buffer(bytes(4 * (len(keep) + 1)))
+    # The bits of the verdicts are those that tell what is not NULL.
+    empty = pa.Array.from_buffers(
+        pa.binary(), len(keep), [told.buffers()[1], starts, pa.py_buffer(b"")]
+    )
+    if letter is None:
+        return empty
+    first = pa.array([(KEPT if keep[0] else DROPPED) + letter], pa.binary())
+    return pa.concat_arrays([first, empty.slice(1)])
+
+
+class Mail:
+    """Sends what there is to tell along with the verdicts, in an envelope of both."""
+
+    def __init__(self, run: str, tell: Callable[[], dict[str, Any]], envelope: Envelope) -> None:
         context = TaskContext.get()
         self._head = {
             "run": run,
@@ -141,19 +168,16 @@ class Mail:
             # One task runs the operator several times when its partitions were coalesced.
             "call": uuid.uuid4().hex[:8],
         }
-        self._tell, self._field = tell, field
+        self._tell, self._envelope = tell, envelope
         self._sent = 0
         self._batches = 0
         self._patience = 1
 
     def wrap(self, verdicts: NDArray[Any], last: bool) -> pa.Array:
-        """As struct<field, stats>, with a letter in the first row if one is due."""
+        """The verdicts, with a letter if one is due."""
         self._batches += 1
-        stats = pa.nulls(len(verdicts), pa.binary())
-        if last or self._batches >= self._patience:
-            letter = pa.array([self._letter(last)], pa.binary())
-            stats = pa.concat_arrays([letter, stats.slice(1)])
-        return pa.StructArray.from_arrays([pa.array(verdicts), stats], [self._field, "stats"])
+        due = last or self._batches >= self._patience
+        return self._envelope(verdicts, self._letter(last) if due else None)
 
     def _letter(self, last: bool) -> bytes:
         self._sent += 1

@@ -20,12 +20,13 @@ from anabranch.spark.sampling import megabytes
 from anabranch.spark.session import cores
 
 ROWS = 20_000
-LOOK = ab.Sample(rows=2_000, seconds=30.0, least_megabytes=0)
+LOOK = ab.Sample(rows=2_000, seconds=30.0, least_megabytes=0, share=None)
 PLACES = {
     "compared": "id > 5 AND kind IN ('a', 'b')",
     "casted": "id = '7'",
     "computed": "id * 2 > 5",
     "called": "length(kind) = 1",
+    "matched": "kind RLIKE 'a|b'",
     "two": "id > other",
     "random": "rand() < 0.5",
     "subquery": "id IN (SELECT id FROM few)",

@@ -53,17 +53,21 @@ def test_what_cannot_be_is_refused(told):
 
 
 def test_the_place_of_a_predicate_is_found_by_the_servers_words(told):
-    places = {name: place for name, (place, _) in told["places"].items()}
+    places = {name: place for name, (place, *_) in told["places"].items()}
     assert places == {
         "compared": "first",
         "casted": "first",
         "computed": "free",
         "called": "free",
+        "matched": "free",
         "two": "free",
         "random": "random",
         "subquery": "pinned",
     }
     assert told["places"]["two"][1] == ["id", "other"]
-    assert told["udf"] == ["pinned", ["id"]]
+    assert [name for name, (*_, dear) in told["places"].items() if dear] == [
+        *("matched", "random", "subquery")
+    ]
+    assert told["udf"] == ["pinned", ["id"], True]
     assert told["cores"] == 2
     assert 0 < told["megabytes"] < 1

@@ -24,7 +24,7 @@ NAMES = ["regex", "json", "masked", "path"]
 # Each class of rows has a predicate of its own that drops nearly all of them.
 RATES = [[[0.05, 0.9, 0.9, 0.9], [0.9, 0.05, 0.9, 0.9], [0.9, 0.9, 0.05, 0.9]]]
 CHOSEN = [BY_NAME[name] for name in NAMES]
-LOOK = ab.Sample(rows=2_000, seconds=1.0, least_megabytes=0)
+LOOK = ab.Sample(rows=2_000, seconds=1.0, least_megabytes=0, share=None)
 
 
 @pytest.fixture(scope="module")
@@ -170,19 +170,27 @@ def scan_of(df):
 
 
 @pytest.mark.parametrize(
-    ("condition", "place"),
+    ("condition", "place", "reads", "dear"),
     [
-        ("id > 3", "first"),
-        ("id IN (1, 2) OR s IS NULL", "first"),
-        ("s LIKE 'a%'", "free"),
-        ("s RLIKE 'a'", "free"),
-        ("rand(1) < 0.5", "random"),
-        ("id > (SELECT 3)", "pinned"),
+        ("id > 3", "first", ("id",), False),
+        ("id IN (1, 2) OR s IS NULL", "first", ("id", "s"), False),
+        ("id * 3 % 7 < 5", "free", ("id",), False),
+        ("n.at.x = 1 AND NOT n.at.x > 5", "first", ("n.at.x", "n.at", "n"), False),
+        ("d > current_date()", "first", ("d",), True),
+        ("s LIKE 'a%'", "free", ("s",), True),
+        ("s RLIKE 'a'", "free", ("s",), True),
+        ("cast(s AS int) IS NULL", "free", ("s",), False),
+        ("exists(array(id), x -> x > 3)", "free", ("id",), True),
+        ("rand(1) < 0.5", "random", (), True),
+        ("id > (SELECT 3)", "pinned", ("id",), True),
     ],
 )
-def test_where_a_predicate_may_stand(spark, condition, place):
-    df = spark.range(3).selectExpr("id", "string(id) AS s")
-    assert looked_at(df, F.expr(condition))[0] == place
+def test_what_a_predicate_is(spark, condition, place, reads, dear):
+    df = spark.range(3).selectExpr(
+        *("id", "string(id) AS s", "date'2020-01-01' AS d"),
+        "named_struct('at', named_struct('x', id)) AS n",
+    )
+    assert looked_at(df, F.expr(condition)) == (place, reads, dear)
 
 
 def test_what_is_random_keeps_its_place(spark):
@@ -259,7 +267,9 @@ def test_a_sample_that_takes_too_long_is_given_up(skewed):
     query = query_of(skewed.withColumn("slow", F.udf(slow, "long")("id")))
     run = query.run(sample=LOOK)
     assert run.plan().routes[0].order == tuple(NAMES)
-    given_up = "native predicates as written: no sample of them in ([0-9.]+) s"
+    given_up = (
+        "native predicates as written: reading a sample takes too long .looked for ([0-9.]+) s."
+    )
     assert float(re.search(given_up, query.explain())[1]) < 20
 
 
@@ -270,7 +280,7 @@ def test_hidden_columns_and_inputs_of_unknown_size(spark, skewed):
     few = spark.createDataFrame([(1,), (2,)], "id long")
     assert megabytes(few) < 1
     assert megabytes(few.join(few, "id")) < 1
-    assert not ab.Sample().pays(few)
+    assert not ab.Sample().pays(few, dear=True)
 
 
 def test_a_dear_one_is_not_moved_where_ordinary_filters_stand_behind(skewed):
@@ -278,11 +288,24 @@ def test_a_dear_one_is_not_moved_where_ordinary_filters_stand_behind(skewed):
     query = ab.query(skewed).where(dear, name="dear").where("doc RLIKE 'free'", name="cheap")
     query = query.where(lambda i: i % 50 == 0, "id", name="few")
     query = query.where("rand(1) >= 0", name="lot", after="few")
-    run = query.run(sample=ab.Sample(rows=200, seconds=0.5, least_megabytes=0))
+    run = query.run(sample=ab.Sample(rows=200, seconds=0.5, least_megabytes=0, share=None))
     assert ids(run.df) == ids(skewed.filter("doc RLIKE 'free' and id % 50 = 0"))
 
 
+def test_a_short_job_runs_as_written_after_a_glance(skewed):
+    run = query_of(skewed).run(sample=ab.Sample(rows=2_000, least_megabytes=0))
+    (told,) = (line for line in run.outline() if line.startswith("native predicates as written"))
+    assert re.search(r"they are expected to take \d\.\d s \(looked for", told)
+    assert run.plan().classifier is None
+    # Light ones are not even glanced at, unless the input is larger.
+    sized = ab.Sample(least_megabytes=megabytes(skewed) / 4)
+    assert sized.pays(skewed, dear=True)
+    assert not sized.pays(skewed, dear=False)
+
+
 def test_a_wrong_sample_is_refused(skewed):
+    with pytest.raises(ab.InputError, match="share is above 0"):
+        ab.Sample(share=0)
     with pytest.raises(ab.InputError, match="at least 100 rows"):
         ab.Sample(rows=3)
     with pytest.raises(ab.InputError, match="sample is a Sample"):
@@ -297,7 +320,7 @@ def test_a_dear_native_predicate_runs_behind_a_cheap_python_one(skewed, tmp_path
         .where("doc RLIKE 'free'", name="cheap")
         .where(lambda i: i % 50 == 0, "id", name="few")
     )
-    run = query.run(sample=ab.Sample(rows=200, seconds=0.5, least_megabytes=0))
+    run = query.run(sample=ab.Sample(rows=200, seconds=0.5, least_megabytes=0, share=None))
     behind = [line for line in run.outline() if line.startswith("native predicates behind it: ")]
     assert f"dear({dear})" in behind[0]
     expected = skewed.filter("doc RLIKE 'free' and id % 50 = 0").filter(dear)
@@ -317,7 +340,7 @@ def test_what_guards_a_python_predicate_is_never_moved_behind_it(skewed):
         .where(dear, name="dear")
         .where(lambda i: 1 // max(i - 100, 0) >= 0 and i % 50 == 0, "id", name="few", after="dear")
     )
-    run = query.run(sample=ab.Sample(rows=200, seconds=0.5, least_megabytes=0))
+    run = query.run(sample=ab.Sample(rows=200, seconds=0.5, least_megabytes=0, share=None))
     assert run.outline()[0] == f"native predicates: dear({dear})"
     assert ids(run.df) == ids(skewed.filter("id > 100 and id % 50 = 0"))
 

@@ -199,7 +199,7 @@ def test_samples_honour_lookups_that_guard_functions(spark, sampled):
         .where(lambda i: i % 3 == 0, "id", name="third")
         .where(dear, name="dear")
     )
-    look = ab.Sample(rows=200, seconds=0.5, least_megabytes=0)
+    look = ab.Sample(rows=200, seconds=0.5, least_megabytes=0, share=None)
     run = query.run(learn="driver") if sampled == "driver" else query.run(sample=look)
     assert any(line.startswith("lookups inside Spark: own") for line in run.outline())
     assert run.df.count() == df.filter("k = 3 AND id % 3 = 0").count()

@@ -55,7 +55,7 @@ class SharedFused:
             return fabric.take_tally().to_dict()
 
         end = partial(close_all, self.shared.query, self.predicates)
-        return answered(batches, judge, Mail(self.run, tell, "wanted"), end)
+        return answered(batches, judge, Mail(self.run, tell, enclosed), end)
 
     def _learner(self) -> SharedOrder:
         known = _learners.pop(self.run, None)
@@ -73,10 +73,22 @@ def judged(df: DataFrame, union: Union, compiled: Compiled, fused: SharedFused) 
     session = df.sparkSession
     with own_interpreter(session):
         verdict = _udf(fused)(*_guarded(union, compiled), F.col(WANTED))
-    letters = F.collect_list(F.col(FIELD).getField("stats")).alias("stats")
-    seen = Postman.of(session).observed(below.withColumn(FIELD, verdict), fused.run, letters)
-    wanted = F.col(FIELD).getField("wanted")
+    stats, wanted = F.col(FIELD).getField("stats"), F.col(FIELD).getField("wanted")
+    told = below.withColumn(FIELD, verdict).filter((wanted != 0) | stats.isNotNull())
+    letters = F.collect_list(stats).alias("stats")
+    seen = Postman.of(session).observed(told, fused.run, letters)
     return seen.withColumn(WANTED, wanted).drop(FIELD).filter(F.col(WANTED) != 0)
+
+
+def enclosed(wanted: Wanted, letter: bytes | None) -> pa.Array:
+    """Verdicts, and a letter with the first of them.
+
+    >>> enclosed(np.array([3, 0]), b"{}").to_pylist()
+    [{'wanted': 3, 'stats': b'{}'}, {'wanted': 0, 'stats': None}]
+    """
+    stats = pa.array([letter], pa.binary())
+    stats = pa.concat_arrays([stats, pa.nulls(len(wanted) - 1, pa.binary())])
+    return pa.StructArray.from_arrays([pa.array(wanted), stats], ["wanted", "stats"])
 
 
 def _guarded(union: Union, compiled: Compiled) -> list[Column]:

@@ -45,5 +45,5 @@ class Planned(Ours):
 
     def run(self, task: Task) -> Result:
         query = self.query(task)
-        self._plan = self._plan or query.run(sample=ab.Sample(least_megabytes=0)).plan()
+        self._plan = self._plan or query.run(sample=ab.Sample(least_megabytes=0, share=None)).plan()
         return counted(query.run(start=self._plan).df)
