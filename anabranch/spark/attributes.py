@@ -149,21 +149,27 @@ def describe(df: DataFrame, names: Sequence[str]) -> list[tuple[Attribute, Colum
     """Each attribute, and the column by which its value travels."""
     described = []
     for name in names:
-        column, kind = typed(df, name)
-        travels = column if isinstance(kind, AS_THEY_ARE) else as_number(column, kind)
+        text, kind = _named(df, name)
+        travels = F.col(text) if isinstance(kind, AS_THEY_ARE) else as_number(text, kind)
         described.append((Attribute(name, kind_of(kind)), travels))
     return described
 
 
 def numbers(df: DataFrame, names: Sequence[str]) -> dict[str, Column]:
     """Attribute -> the number that stands for its value, as the kernel has it."""
-    return {name: as_number(*typed(df, name)) for name in names}
+    return {name: as_number(*_named(df, name)) for name in names}
 
 
 def typed(df: DataFrame, name: str) -> tuple[Column, DataType]:
     """The column that an attribute names, and its type."""
+    text, kind = _named(df, name)
+    return F.col(text), kind
+
+
+def _named(df: DataFrame, name: str) -> tuple[str, DataType]:
+    """The column that an attribute names, as SQL has it, and its type."""
     path, kind = usable(df.schema)[name]
-    return F.col(".".join(map(quoted, path))), kind
+    return ".".join(map(quoted, path)), kind
 
 
 def possible(df: DataFrame) -> tuple[Attribute, ...]:
@@ -184,28 +190,35 @@ def words_of(df: DataFrame, names: Sequence[str]) -> Column | None:
     """Now and then the words of a row, by which numbers that stand for words can be told."""
     if not names:
         return None
-    words = [spelled(*typed(df, name)) for name in names]
-    return F.when(F.rand(0) * SPELLED_EVERY < 1, F.array(*words))
+    words = ", ".join(_spelled(_named(df, name)[0]) for name in names)
+    return F.expr(f"CASE WHEN rand(0) * {SPELLED_EVERY} < 1 THEN array({words}) END")
 
 
-def spelled(column: Column, kind: DataType) -> Column:
+def spelled(df: DataFrame, name: str) -> Column:
     """The word that a row has; one too long to be a class is not told."""
-    assert isinstance(kind, WORDS)
-    return F.when(F.octet_length(column) <= LONGEST_WORD, column)
+    return F.expr(_spelled(_named(df, name)[0]))
 
 
-def as_number(column: Column, kind: DataType) -> Column:
-    """A 64-bit float that stands for the value; NULL stays NULL."""
+def _spelled(text: str) -> str:
+    return f"CASE WHEN octet_length({text}) <= {LONGEST_WORD} THEN {text} END"
+
+
+def as_number(text: str, kind: DataType) -> Column:
+    """A 64-bit float that stands for the value of a column, named as in SQL; NULL stays NULL.
+
+    One text that Spark parses: to build it step by step takes dozens of calls to the JVM.
+    """
     if isinstance(kind, WORDS):
-        word = F.shiftrightunsigned(F.xxhash64(column), 64 - WORD_BITS).cast("double")
-        return F.when(F.octet_length(column) > LONGEST_WORD, F.lit(LONG_WORD)).when(
-            column.isNotNull(), word
+        word = f"shiftrightunsigned(xxhash64({text}), {64 - WORD_BITS})"
+        return F.expr(
+            f"CASE WHEN octet_length({text}) > {LONGEST_WORD} THEN {LONG_WORD}D "
+            f"WHEN {text} IS NOT NULL THEN CAST({word} AS DOUBLE) END"
         )
     if isinstance(kind, DateType):
-        return F.unix_date(column).cast("double")
+        return F.expr(f"CAST(unix_date({text}) AS DOUBLE)")
     if isinstance(kind, TIMES):
-        return F.unix_micros(column.cast("timestamp")).cast("double")
-    return column.cast("double")
+        return F.expr(f"CAST(unix_micros(CAST({text} AS TIMESTAMP)) AS DOUBLE)")
+    return F.expr(f"CAST({text} AS DOUBLE)")
 
 
 def _untold(name: str, kind: DataType, value: Any, reason: str) -> InputError:
@@ -224,7 +237,8 @@ def encoder(df: DataFrame) -> Callable[[str, Sequence[Any]], list[float]]:
         numbers: list[float] = []
         for value in values:
             try:
-                number = row.select(as_number(F.lit(value).cast(kind), kind)).collect()[0][0]
+                told = row.select(F.lit(value).cast(kind).alias("told"))
+                number = told.select(as_number("told", kind)).collect()[0][0]
             except PySparkException as error:
                 raise _untold(name, kind, value, "it does not fit") from error
             if number is None or not math.isfinite(number):

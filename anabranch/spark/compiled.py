@@ -38,12 +38,16 @@ def compile_stages(
     conversion: Conversion,
     attributes: Sequence[tuple[Attribute, Column]] = (),
     words: Column | None = None,
+    live: bool = False,
 ) -> Compiled:
-    """Read the bounded tables and bind every predicate and attribute to its inputs."""
+    """Read the bounded tables and bind every predicate and attribute to its inputs.
+
+    With `live`, jobs may read small tables that they look up in themselves.
+    """
     inputs = _Inputs()
     probed = [one for one in stages.fused if isinstance(one, Table) and not one.joins]
     inside = {one.operator.name for one in stages.lookups}
-    tables = _read([*stages.lookups, *probed, *stages.joins], inside)
+    tables = _read([*stages.lookups, *probed, *stages.joins], inside, live)
     predicates: list[tuple[Predicate, list[int]]] = []
     for declared in stages.fused:
         if isinstance(declared, Python):
@@ -75,7 +79,7 @@ def looked_up(df: DataFrame, compiled: Compiled, names: Collection[str] | None =
 Read = tuple[DataFrame | None, Predicate | None]
 
 
-def _read(tables: Sequence[Table], inside: Collection[str]) -> dict[str, Read]:
+def _read(tables: Sequence[Table], inside: Collection[str], live: bool) -> dict[str, Read]:
     """Of each the rows where Spark joins it, and what probes it; small jobs, several at once.
 
     Of those `inside` Spark, the keys.
@@ -86,7 +90,7 @@ def _read(tables: Sequence[Table], inside: Collection[str]) -> dict[str, Read]:
     # thread has of these, so each table has a copy of its own.
     jobs = [
         inheritable_thread_target(one.table.sparkSession)(
-            partial(_read_one, one, one.operator.name in inside)
+            partial(_read_one, one, one.operator.name in inside, live)
         )
         for one in tables
     ]
@@ -96,10 +100,10 @@ def _read(tables: Sequence[Table], inside: Collection[str]) -> dict[str, Read]:
         return {name: one.result() for name, one in zip(names, told, strict=True)}
 
 
-def _read_one(declared: Table, inside: bool) -> Read:
+def _read_one(declared: Table, inside: bool, live: bool) -> Read:
     name = declared.operator.name
     if inside:
-        return key_frame(name, declared.table, declared.keys, declared.types), None
+        return key_frame(name, declared.table, declared.keys, declared.types, live), None
     table = snapshot(name, declared.table) if declared.joins else None
     if not declared.drops:
         return table, None

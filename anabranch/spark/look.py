@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from anabranch.model import NULL, Query
 from anabranch.spark.attributes import numbers
 from anabranch.spark.catalyst import Conditions, chain
-from anabranch.spark.sampling import Sample, heads, megabytes
+from anabranch.spark.sampling import Sample, counted_by_files, heads, megabytes
 from anabranch.spark.session import cores, is_connect
 from anabranch.spark.stopwatch import Bits, Floats, Timed, enough, glance, lotted, share_of, timed
 from anabranch.stats import Reservoir
@@ -110,9 +110,12 @@ def _looked(nothing: Look, conditions: Conditions, spec: Sample) -> Look:
         return replace(nothing, reason="reading a sample takes too long")
     predicates = guarded(query, conditions)
     seen = glance(whole, predicates, rows)
+    each = cost_as_written(query, seen) / cores(source.sparkSession)
     # What is cached is hardly smaller than what is read: there are rather more rows than that.
     many = rows * megabytes(source) / max(megabytes(whole.select("*")), 1e-6)
-    job = many * cost_as_written(query, seen) / cores(source.sparkSession)
+    if not spec.worth(many * each) and each:
+        many = counted_by_files(source) or many
+    job = many * each
     budget = spec.worth(job)
     if not budget:
         return replace(nothing, reason=f"they are expected to take {job:.1f} s")

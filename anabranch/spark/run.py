@@ -58,7 +58,9 @@ class Run:
         self._postman = Postman.of(session)
         self._postman.subscribe(self._id, self._collector)
         conversion = Conversion.of(session.conf.get)
-        compiled = compile_stages(stages, conversion, prepared.attributes, prepared.words)
+        compiled = compile_stages(
+            stages, conversion, prepared.attributes, prepared.words, live=not self._streaming
+        )
         self._staged = staged(
             source, declared, compiled, policy, start, attributes, sample, seed, inside
         )

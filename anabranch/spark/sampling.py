@@ -23,6 +23,8 @@ LIGHT_FACTOR = 4
 LEAST_SECONDS = 0.5
 # Spark takes what it knows nothing of for larger than that.
 UNKNOWN = 2.0**60
+# Formats whose files tell how many rows they have, and files up to which they are asked.
+COUNTED, MOST_FILES = ("parquet", "orc"), 500
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,23 @@ def megabytes(source: DataFrame) -> float:
     leaves = plan._jdf.queryExecution().optimizedPlan().collectLeaves()
     sizes = [leaves.apply(i).stats().sizeInBytes() for i in range(leaves.size())]
     return sum(size for size in (float(str(size)) for size in sizes) if size < UNKNOWN) / MEGABYTE
+
+
+def counted_by_files(source: DataFrame) -> int | None:
+    """How many rows files have that say so themselves, if they are not too many; None of others."""
+    if is_connect(source):
+        return None
+    frame: Any = source
+    plan = frame._jdf.queryExecution().optimizedPlan()
+    while plan.nodeName() == "Project":
+        plan = plan.child()
+    if plan.nodeName() != "LogicalRelation":
+        return None
+    relation = plan.relation()
+    if relation.getClass().getSimpleName() != "HadoopFsRelation":
+        return None
+    tells = relation.fileFormat().toString().lower() in COUNTED
+    return source.count() if tells and len(source.inputFiles()) <= MOST_FILES else None
 
 
 def heads(source: DataFrame, rows: int, seed: int) -> DataFrame:

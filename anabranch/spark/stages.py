@@ -14,7 +14,7 @@ from anabranch.model import InputError, Operator, Query, closest
 from anabranch.spark.native import Place, looked_at
 from anabranch.spark.predicates import as_udf, check_arity, check_udf
 from anabranch.spark.session import is_connect
-from anabranch.spark.tables import key_names, key_types, quoted
+from anabranch.spark.tables import key_names, key_types, types_of
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def table(
     """A lookup or join, its keys resolved against both sides."""
     keys = key_names(name, other, on, df)
     types = tuple(key_types(name, other, keys, df))
-    own = tuple(df.select(quoted(key)).schema[0].dataType for key in keys)
+    own = tuple(types_of(df, keys))
     return Table(Operator(name, keys, after), other, keys, types, own, how)
 
 

@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -30,6 +30,8 @@ from anabranch.spark.session import is_connect
 
 # Above this a table is no bounded table: every worker holds an index over its keys.
 MAX_TABLE_ROWS = 1_000_000
+# Files of no more than that are read by each job, as Spark does with what it broadcasts unasked.
+AT_HAND_BYTES = 10 << 20
 
 KEY_TYPES = (
     BinaryType,
@@ -121,9 +123,14 @@ def quoted(key: str) -> str:
 
 def key_types(name: str, table: DataFrame, keys: Sequence[str], df: DataFrame) -> list[DataType]:
     """For each key the type in which Spark's join would compare the two sides."""
-    left = [df.select(quoted(key)).schema[0].dataType for key in keys]
-    right = [table.select(quoted(key)).schema[0].dataType for key in keys]
+    left, right = types_of(df, keys), types_of(table, keys)
     return [_common(name, key, a, b, df) for key, a, b in zip(keys, left, right, strict=True)]
+
+
+def types_of(df: DataFrame, keys: Sequence[str]) -> list[DataType]:
+    """Of columns that there is one of each, whatever the case."""
+    known = {field.name.lower(): field.dataType for field in df.schema}
+    return [known[key.lower()] for key in keys]
 
 
 def _common(name: str, key: str, left: DataType, right: DataType, df: DataFrame) -> DataType:
@@ -185,25 +192,51 @@ def probe(
 def known_keys(
     name: str, table: DataFrame, keys: Sequence[str], types: Sequence[DataType]
 ) -> pa.Table:
-    """The keys of a table; of one with too many rows, each once. With a NULL they match nothing and
-    stay behind."""
-    cast = [F.col(quoted(key)).cast(kind).alias(key) for key, kind in zip(keys, types, strict=True)]
-    known = table.select(*cast)
-    for key in keys:
-        known = known.filter(F.col(quoted(key)).isNotNull())  # dropna() would take NaN for NULL
+    """The keys of a table; of one with too many rows, each once."""
+    known = _keys(table, keys, types, keys)
     rows = _up_to_a_bound(known)  # to find out which are equal takes a shuffle
     return rows if rows is not None else read_bounded(name, known.distinct())
 
 
-def key_frame(
-    name: str, table: DataFrame, keys: Sequence[str], types: Sequence[DataType]
+def _keys(
+    table: DataFrame, keys: Sequence[str], types: Sequence[DataType], names: Sequence[str]
 ) -> DataFrame:
-    """The keys of a table as they are now, under names that no input has."""
+    """The keys of a table under other names. With a NULL they match nothing and stay behind."""
+    told = zip(keys, types, names, strict=True)
+    known = table.select(*[F.col(quoted(key)).cast(kind).alias(own) for key, kind, own in told])
+    for own in names:
+        known = known.filter(F.col(quoted(own)).isNotNull())  # dropna() would take NaN for NULL
+    return known
+
+
+def key_frame(
+    name: str, table: DataFrame, keys: Sequence[str], types: Sequence[DataType], live: bool
+) -> DataFrame:
+    """The keys of a table as they are now, under names that no input has.
+
+    What is `live` may be read by the jobs themselves, where that takes them no longer.
+    """
+    names = [_own(place) for place in range(len(keys))]
+    if live and is_at_hand(table):
+        return _keys(table, keys, types, names)
     rows = known_keys(name, table, keys, types)
-    schema = StructType([StructField(_own(place), kind) for place, kind in enumerate(types)])
+    schema = StructType([StructField(own, kind) for own, kind in zip(names, types, strict=True)])
     return table.sparkSession.createDataFrame(
         rows.rename_columns([field.name for field in schema]), schema
     )
+
+
+def is_at_hand(table: DataFrame) -> bool:
+    """Whether Spark reads a table as fast as a copy of it: rows of the driver's, or small files."""
+    if is_connect(table):
+        return False
+    frame: Any = table
+    plan = leaf = frame._jdf.queryExecution().optimizedPlan()
+    while leaf.nodeName() in ("Project", "Filter"):
+        leaf = leaf.child()
+    if leaf.nodeName() not in ("LocalRelation", "LogicalRelation") or not plan.deterministic():
+        return False
+    return float(str(leaf.stats().sizeInBytes())) <= AT_HAND_BYTES
 
 
 def _own(place: int) -> str:

@@ -17,7 +17,7 @@ from anabranch.spark import look, planning, stopwatch
 from anabranch.spark.bytecode import MOST_BYTES, largest_method
 from anabranch.spark.catalyst import applied, router
 from anabranch.spark.native import looked_at
-from anabranch.spark.sampling import megabytes
+from anabranch.spark.sampling import counted_by_files, megabytes
 from anabranch.stats import Reservoir
 
 NAMES = ["regex", "json", "masked", "path"]
@@ -376,3 +376,14 @@ def test_a_guard_that_is_null_holds_back_also_without_generated_code(spark):
     query = query.where("cast(value as int) + 0 >= 5", name="large", after="kind")
     kept = {int(row.value) for row in query.run().df.collect()}
     assert kept == {i for i in range(5, 60) if i % 3}
+
+
+def test_files_that_tell_how_many_rows_they_have_are_asked(spark, tmp_path):
+    numbers = spark.range(1000).selectExpr("id", "string(id) AS word")
+    numbers.write.parquet(str(tmp_path / "rows"))
+    stored = spark.read.parquet(str(tmp_path / "rows"))
+    assert counted_by_files(stored) == counted_by_files(stored.select("word")) == 1000
+    assert counted_by_files(stored.filter("id > 3")) is None  # would be read
+    assert counted_by_files(numbers) is None
+    numbers.write.csv(str(tmp_path / "text"))
+    assert counted_by_files(spark.read.csv(str(tmp_path / "text"))) is None

@@ -243,6 +243,27 @@ def test_a_table_is_read_once_per_run(spark, orders, owners):
         assert reads.value == after_run == known
 
 
+def test_small_files_are_read_by_the_job_itself(orders, owners, monkeypatch, tmp_path):
+    owners.write.parquet(str(tmp_path / "owners"))
+    stored = orders.sparkSession.read.parquet(str(tmp_path / "owners"))
+    expected = orders.filter("x > 1").join(owners, "k", "left_semi").count()
+    read = []
+    known = tables.known_keys
+    monkeypatch.setattr(tables, "known_keys", lambda *a: read.append(a[0]) or known(*a))
+
+    def passed(table):
+        query = ab.query(orders).lookup(table, on="k", name="own").where(is_large, "x", name="f")
+        return query.run().df.count()
+
+    assert passed(stored) == passed(stored.filter("k > 0")) == expected
+    assert not read
+    assert passed(stored.filter("rand(1) + k > 0")) == expected  # another draw at each action
+    assert passed(stored.distinct()) == expected  # more than to read files
+    monkeypatch.setattr(tables, "AT_HAND_BYTES", 0)
+    assert passed(stored) == expected
+    assert read == ["own"] * 3
+
+
 def test_a_table_that_is_too_large_says_what_to_do(orders, owners, monkeypatch):
     monkeypatch.setattr(tables, "MAX_TABLE_ROWS", 3)
     with pytest.raises(ab.InputError, match=r"more than 3 rows.*Spark's own join"):

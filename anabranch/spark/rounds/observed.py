@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from anabranch.model import NULL
 from anabranch.model.telling import Words
-from anabranch.spark.attributes import numbers, spelled, typed
+from anabranch.spark.attributes import numbers, spelled
 from anabranch.spark.catalyst import chain
 from anabranch.spark.look import guarded, without_guards
 from anabranch.spark.native_stage import Stage
@@ -77,8 +77,7 @@ class Sampler:
         fields += stamps([*guarded(stage.query, stage.conditions), F.lit(True)])
         self._fields = fields
         self._words = {
-            name: spelled(*typed(source, name)).alias(f"w{i}")
-            for i, name in _word_attributes(stage)
+            name: spelled(source, name).alias(f"w{i}") for i, name in _word_attributes(stage)
         }
         letter = F.to_json(FIELD, {"ignoreNullFields": "true"}).cast("binary")
         self._letters = F.collect_list(letter).alias("sample")
