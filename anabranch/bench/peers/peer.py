@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from importlib.util import find_spec
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Literal, cast
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -61,10 +61,10 @@ def looked_up(spark: SparkSession, df: DataFrame, task: Task) -> DataFrame:
     return df
 
 
-def unwritten(task: Task) -> str:
-    """Native predicates that only Spark and DuckDB have words for; nothing if there is none."""
-    missing = [p.name for p in task.predicates if p.native and p.polars is None]
-    return f"not written for it: {', '.join(missing)}" if missing else ""
+def unwritten(task: Task, dialect: Literal["polars", "daft"]) -> str:
+    """Why a peer cannot be told all native predicates; nothing if it can."""
+    told = all(getattr(p, dialect) is not None for p in task.predicates if p.native)
+    return "" if told else "has no function for one of these expressions"
 
 
 def arrow_of(predicate: Predicate) -> Callable[..., pa.Array]:

@@ -16,8 +16,8 @@ class Predicate:
     """One of three kinds: a function of a row, one of Arrow arrays, or an expression.
 
     `row` gets the values of `columns` and returns a truth value; `batch` gets one Arrow array for
-    each and returns an array of truth values. `spark`, `duckdb` and `polars` are one expression in
-    three dialects; where Polars has no such function, that peer is left out.
+    each and returns an array of truth values. `spark`, `duckdb`, `polars` and `daft` are one
+    expression in four dialects; a peer that has no such function is left out.
     """
 
     name: str
@@ -27,6 +27,7 @@ class Predicate:
     spark: str = ""
     duckdb: str = ""
     polars: Callable[[], Any] | None = None
+    daft: Callable[[], Any] | None = None
 
     @property
     def native(self) -> bool:

@@ -17,7 +17,7 @@ class Polars(Peer):
     module = "polars"
 
     def cannot(self, task: Task) -> str:
-        return unwritten(task)
+        return unwritten(task, "polars")
 
     def run(self, task: Task) -> Result:
         import polars as pl

@@ -19,7 +19,7 @@ class Daft(Peer):
     module = "daft"
 
     def cannot(self, task: Task) -> str:
-        return unwritten(task)
+        return unwritten(task, "daft")
 
     def run(self, task: Task) -> Result:
         import daft
@@ -37,8 +37,8 @@ class Daft(Peer):
 def _condition(predicate: Predicate) -> Any:
     import daft
 
-    if predicate.native:  # simple ones are written alike in SQL
-        return daft.sql_expr(predicate.duckdb)
+    if predicate.daft is not None:
+        return predicate.daft()
     columns = [daft.col(column) for column in predicate.columns]
     truth = daft.DataType.bool()
     # Not as decorators: where Daft is not installed, they are untyped.

@@ -8,6 +8,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from anabranch.bench import native
+from anabranch.bench.peers.in_daft import IN_DAFT
 from anabranch.bench.peers.task import Predicate, Task
 from anabranch.bench.peers.workload import Workload, register, written
 from anabranch.data.records import BY_NAME, records
@@ -16,13 +17,20 @@ MANY = 10.0  # times the rows asked for
 
 
 def _compared(column: str, limit: int) -> Predicate:
+    text = f"{column} * 3 % 1000 < {limit}"
+
     def polars() -> Any:
         import polars as pl
 
         return pl.col(column) * 3 % 1000 < limit
 
-    text = f"{column} * 3 % 1000 < {limit}"
-    return Predicate(f"{column} below", (column,), spark=text, duckdb=text, polars=polars)
+    def daft() -> Any:
+        import daft
+
+        return daft.sql_expr(text)
+
+    name = f"{column} below"
+    return Predicate(name, (column,), spark=text, duckdb=text, polars=polars, daft=daft)
 
 
 def cheap(_: SparkSession, folder: Path, rows: int) -> Task:
@@ -36,14 +44,16 @@ def cheap(_: SparkSession, folder: Path, rows: int) -> Task:
 
 
 def costly(workload: str, spark: SparkSession, folder: Path, rows: int) -> Task:
-    """The records of `anabranch bench native`."""
+    """The records of `anabranch bench native`; Polars has no edit distance."""
     work = native.WORKLOADS[workload]
     files = folder / "rows"
     table = records(spark, rows, work.names, work.rates, work.common)
     table.repartitionByRange(8, "id").sortWithinPartitions("id").write.parquet(str(files))
     chosen = [BY_NAME[name] for name in work.names]
     best, _ = native.Race(spark, chosen, str(files)).looked().extremes()
-    predicates = [Predicate(p.name, spark=p.spark, duckdb=p.duckdb) for p in chosen]
+    predicates = [
+        Predicate(p.name, spark=p.spark, duckdb=p.duckdb, daft=IN_DAFT[p.name]) for p in chosen
+    ]
     return Task(files, predicates, best=[work.names[i] for i in best])
 
 
