@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from anabranch.kernel.lexicon import Lexicon, is_words
 from anabranch.model import NULL
 
 Floats = NDArray[np.float64]
@@ -15,6 +16,8 @@ Rows = NDArray[np.int64]
 class Attributes:
     """Arrow columns of attributes by name; each is converted once, and only if it is used.
 
+    Words become the numbers that a lexicon has for them.
+
     >>> Attributes({"a": pa.array([1, None])}).get("a").tolist() == [1.0, NULL]
     True
     >>> from datetime import date
@@ -22,14 +25,15 @@ class Attributes:
     [2.0]
     """
 
-    def __init__(self, columns: Mapping[str, pa.Array]) -> None:
+    def __init__(self, columns: Mapping[str, pa.Array], lexicon: Lexicon | None = None) -> None:
         self._columns = columns
+        self._lexicon = lexicon or Lexicon()
         self._values: dict[str, Floats] = {}
 
     def get(self, name: str) -> Floats:
         """The values of an attribute, NULL as `NULL`."""
         if name not in self._values:
-            self._values[name] = _numbers(self._columns[name])
+            self._values[name] = self._numbers(name, self._columns[name])
         return self._values[name]
 
     def of(self, name: str, rows: Rows) -> Floats:
@@ -45,7 +49,12 @@ class Attributes:
             pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
         ):  # nothing is copied but these rows: there may be hundreds of attributes
             return np.asarray(column.to_numpy()[rows], np.float64)
-        return _numbers(column.take(pa.array(rows)))
+        return self._numbers(name, column.take(pa.array(rows)))
+
+    def _numbers(self, name: str, column: pa.Array) -> Floats:
+        if is_words(column.type):
+            return self._lexicon.numbers(name, column)
+        return _numbers(column)
 
 
 def _numbers(column: pa.Array) -> Floats:

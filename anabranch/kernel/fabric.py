@@ -16,6 +16,7 @@ import pyarrow as pa
 from anabranch.cost import promoted
 from anabranch.kernel.attributes import Attributes
 from anabranch.kernel.ledger import Ledger, Times
+from anabranch.kernel.lexicon import Lexicon
 from anabranch.kernel.predicate import Mask, Predicate
 from anabranch.kernel.profile import Profile, Rows
 from anabranch.kernel.ruster import NO_ROWS, Agenda, Ruster
@@ -94,6 +95,7 @@ class Fabric:
     def __post_init__(self) -> None:
         self.ledger = Ledger.empty(len(self.query))
         self.random = np.random.default_rng(self.seed)
+        self._lexicon = Lexicon()
 
     def process(self, columns: Sequence[pa.Array], rows: int) -> Mask:
         """Judge a batch: True where every operator passes the row."""
@@ -114,6 +116,7 @@ class Fabric:
         if self.learner.uses_attributes and ledger.rows_in:
             ledger.plan = self.learner.learned().to_dict()
             ledger.evidence = self.learner.testimony()
+        ledger.words = self._lexicon.take()
         return ledger
 
     def _slice(
@@ -121,7 +124,8 @@ class Fabric:
     ) -> Mask:
         begin, idle = self.clock(), self.busy()
         mesh = self.learner.plan()
-        values = Attributes({name: columns[i] for name, i in self.attributes.items()})
+        named = {name: columns[i] for name, i in self.attributes.items()}
+        values = Attributes(named, self._lexicon)
         classified = _gathered(self._classify(mesh, values, rows), sampling.least)
         profile = Profile.of(self._sample(rows, sampling.rate), len(self.query))
         rusters = _rusters(mesh, classified, profile, sampling.first, rows)

@@ -1,10 +1,11 @@
 """Columns that rows are told apart by, and how their values travel: as they are, or as a number.
 
-Spark computes the number that stands for a word, so that it costs the worker no more than a number.
+What a predicate reads travels anyway, and the worker makes a number of it where that is asked for,
+which is of few rows until an attribute is found to tell something.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -31,19 +32,11 @@ from pyspark.sql.types import (
 )
 
 from anabranch.model import Attribute, InputError, closest
-from anabranch.model.attribute import LONG_WORD, Kind
+from anabranch.model.attribute import LONG_WORD, LONGEST_WORD, Kind
 from anabranch.spark.tables import quoted
-
-# Bytes beyond which a word is too long to be a class.
-LONGEST_WORD = 64
-# A whole number of so many bits is exact as a float.
-WORD_BITS = 52
 
 # Attributes that no predicate reads, at least, where there are such.
 OTHERS = 3
-
-# One of so many rows has its words travel, too.
-SPELLED_EVERY = 100
 
 WORDS = (StringType, CharType, VarcharType)
 TIMES = (TimestampType, TimestampNTZType)
@@ -145,14 +138,30 @@ def _refused(df: DataFrame, name: str, known: list[str]) -> InputError:
     return InputError(f'attribute "{name}": {reason}; usable: {", ".join(known)}')
 
 
-def describe(df: DataFrame, names: Sequence[str]) -> list[tuple[Attribute, Column]]:
-    """Each attribute, and the column by which its value travels."""
+def describe(
+    df: DataFrame, names: Sequence[str], read: Collection[str] | None = None
+) -> list[tuple[Attribute, Column]]:
+    """Each attribute, and the column by which its value travels.
+
+    With what predicates `read`, words travel as they are; without, as the numbers that stand for
+    them.
+    """
     described = []
     for name in names:
         text, kind = _named(df, name)
-        travels = F.col(text) if isinstance(kind, AS_THEY_ARE) else as_number(text, kind)
+        if isinstance(kind, AS_THEY_ARE):
+            travels = F.col(text)
+        elif isinstance(kind, WORDS) and read is not None:
+            travels = F.col(text) if name in read else _cut(text)
+        else:
+            travels = as_number(text, kind)
         described.append((Attribute(name, kind_of(kind)), travels))
     return described
+
+
+def _cut(text: str) -> Column:
+    """A word as long as need be to tell which one it is, or that it is a long one."""
+    return F.expr(f"substring({text}, 1, {LONGEST_WORD + 1})")
 
 
 def numbers(df: DataFrame, names: Sequence[str]) -> dict[str, Column]:
@@ -186,21 +195,10 @@ def kind_of(kind: DataType) -> Kind:
     return "time" if isinstance(kind, TIMES) else "number"
 
 
-def words_of(df: DataFrame, names: Sequence[str]) -> Column | None:
-    """Now and then the words of a row, by which numbers that stand for words can be told."""
-    if not names:
-        return None
-    words = ", ".join(_spelled(_named(df, name)[0]) for name in names)
-    return F.expr(f"CASE WHEN rand(0) * {SPELLED_EVERY} < 1 THEN array({words}) END")
-
-
 def spelled(df: DataFrame, name: str) -> Column:
     """The word that a row has; one too long to be a class is not told."""
-    return F.expr(_spelled(_named(df, name)[0]))
-
-
-def _spelled(text: str) -> str:
-    return f"CASE WHEN octet_length({text}) <= {LONGEST_WORD} THEN {text} END"
+    text, _ = _named(df, name)
+    return F.expr(f"CASE WHEN octet_length({text}) <= {LONGEST_WORD} THEN {text} END")
 
 
 def as_number(text: str, kind: DataType) -> Column:
@@ -209,10 +207,9 @@ def as_number(text: str, kind: DataType) -> Column:
     One text that Spark parses: to build it step by step takes dozens of calls to the JVM.
     """
     if isinstance(kind, WORDS):
-        word = f"shiftrightunsigned(xxhash64({text}), {64 - WORD_BITS})"
+        word = f"CAST(crc32(CAST({text} AS BINARY)) AS DOUBLE)"  # as the kernel's own
         return F.expr(
-            f"CASE WHEN octet_length({text}) > {LONGEST_WORD} THEN {LONG_WORD}D "
-            f"WHEN {text} IS NOT NULL THEN CAST({word} AS DOUBLE) END"
+            f"CASE WHEN octet_length({text}) > {LONGEST_WORD} THEN {LONG_WORD}D ELSE {word} END"
         )
     if isinstance(kind, DateType):
         return F.expr(f"CAST(unix_date({text}) AS DOUBLE)")

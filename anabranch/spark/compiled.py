@@ -28,7 +28,6 @@ class Compiled:
     predicates: list[tuple[Predicate, list[int]]]
     inputs: list[Column]
     attributes: dict[str, int]  # name -> its input
-    words: int | None  # the input that has words now and then
     lookups: list[tuple[DataFrame, Table]]
     joins: list[tuple[DataFrame, Table]]
 
@@ -37,7 +36,6 @@ def compile_stages(
     stages: Stages,
     conversion: Conversion,
     attributes: Sequence[tuple[Attribute, Column]] = (),
-    words: Column | None = None,
     live: bool = False,
 ) -> Compiled:
     """Read the bounded tables and bind every predicate and attribute to its inputs.
@@ -64,8 +62,7 @@ def compile_stages(
     )
     # A column that a predicate reads, too, travels once.
     places = {a.name: inputs.add(a.name, column) for a, column in attributes}
-    spelled = None if words is None else inputs.add("words", words)
-    return Compiled(predicates, inputs.columns, places, spelled, lookups, joins)
+    return Compiled(predicates, inputs.columns, places, lookups, joins)
 
 
 def looked_up(df: DataFrame, compiled: Compiled, names: Collection[str] | None = None) -> DataFrame:

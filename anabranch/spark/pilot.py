@@ -73,7 +73,6 @@ def joint(
         compiled,
         inputs=[*compiled.inputs, *numbers],
         attributes={attribute.name: count + i for i, attribute in enumerate(told)},
-        words=None,
     )
     seen = replace(query, attributes=tuple(told))
     log = _sampled(source, wider, Pilot.of(QueryMesh(), ROWS), seen, seed)
@@ -109,9 +108,7 @@ def _costs(query: Query, log: WorkerLog) -> Floats:
 def _flown(rows: DataFrame, compiled: Compiled, pilot: Pilot, query: Query, seed: int) -> WorkerLog:
     """What the pilot tells of some rows."""
     run = f"anabranch-pilot-{uuid.uuid4().hex}"
-    fused = Fused(
-        run, query, compiled.predicates, pilot, None, seed, compiled.attributes, compiled.words
-    )
+    fused = Fused(run, query, compiled.predicates, pilot, None, seed, compiled.attributes)
     collector, postman = Collector(len(query)), Postman.of(rows.sparkSession)
     postman.subscribe(run, collector)
     attach(rows, fused, [F.col(name) for name in rows.columns], postman).count()

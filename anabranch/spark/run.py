@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from anabranch.model import Attribute, InputError, Mesh, Query
 from anabranch.policies import Policy
 from anabranch.report import Report
-from anabranch.spark.attributes import choose, describe, encoder, possible, words_of
+from anabranch.spark.attributes import choose, describe, encoder, possible
 from anabranch.spark.collector import Collector, Postman
 from anabranch.spark.compiled import Compiled, compile_stages, looked_up
 from anabranch.spark.inflow import attach
@@ -58,9 +58,8 @@ class Run:
         self._postman = Postman.of(session)
         self._postman.subscribe(self._id, self._collector)
         conversion = Conversion.of(session.conf.get)
-        compiled = compile_stages(
-            stages, conversion, prepared.attributes, prepared.words, live=not self._streaming
-        )
+        live = not self._streaming
+        compiled = compile_stages(stages, conversion, prepared.attributes, live)
         self._staged = staged(
             source, declared, compiled, policy, start, attributes, sample, seed, inside
         )
@@ -78,7 +77,6 @@ class Run:
             own,
             seed,
             compiled.attributes,
-            compiled.words,
         )
         if stages.fused:
             below = attach(below, fused, compiled.inputs, self._postman)
@@ -141,7 +139,6 @@ class Prepared:
     policy: Policy
     query: Query
     attributes: list[tuple[Attribute, Column]]
-    words: Column | None = None  # now and then, the words that attributes have
 
     def bind(self, start: Mesh | None = None) -> Policy:
         return self.policy.bind(self.query, start)
@@ -177,11 +174,10 @@ def prepare(
     names = choose(source, named, needed, preferred, policy.most_attributes)
     # With one operator there is nothing to route: nothing need travel.
     routed = len(stages.query) > 1 or needed
-    attributes = describe(source, names) if routed else []
+    attributes = describe(source, names, preferred) if routed else []
     query = replace(stages.query, attributes=tuple(a for a, _ in attributes))
-    words = words_of(source, [a.name for a, _ in attributes if a.kind == "word"])
     own = policy.restricted(stages.query, stages.whole).encoded(encoder(source))
-    return Prepared(own, query, attributes, words)
+    return Prepared(own, query, attributes)
 
 
 def joined(df: DataFrame, compiled: Compiled) -> DataFrame:

@@ -29,8 +29,6 @@ MAX_LEARNERS = 64
 # A ledger is sent with the first batch of a task, then after 2, 4, 8 ... batches up to this many,
 # and with the last one: a limit sees figures early, a long task sends few.
 MAX_BATCHES_PER_LEDGER = 64
-# Words of an attribute that are told apart; one with more is hardly a class.
-MOST_WORDS = 200
 # Before a letter: whether the row that it travels with is kept. As bytes, LAST_KEPT is between.
 KEPT, LAST_KEPT, DROPPED = b"+", b",", b"-"
 
@@ -50,7 +48,6 @@ class Fused:
     start: Mesh | None
     seed: int
     attributes: Mapping[str, int] = field(default_factory=dict)  # name -> its input
-    words: int | None = None  # the input that has words now and then
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[pa.Array]:
         learner, memory = self._learner()
@@ -62,29 +59,20 @@ class Fused:
             attributes=self.attributes,
             memory=memory,
         )
-        dictionary = Dictionary(self._spelled(), self.words)
         cpu = time.process_time()
 
         def tell() -> dict[str, Any]:
             nonlocal cpu
             ledger = fabric.take_ledger()
-            ledger.words = dictionary.take()
             before, cpu = cpu, time.process_time()
             ledger.cpu = cpu - before
             return ledger.to_dict()
 
         def judge(columns: list[pa.Array]) -> Mask:
-            keep = fabric.process(columns, len(columns[0]))
-            dictionary.read(columns)
-            return keep
+            return fabric.process(columns, len(columns[0]))
 
         end = partial(close_all, self.query, self.predicates)
         return answered(batches, judge, Mail(self.run, tell, marked), end)
-
-    def _spelled(self) -> dict[str, int]:
-        """Attributes that are words, and their inputs, in the order in which words travel."""
-        kinds = {a.name: a.kind for a in self.query.attributes}
-        return {name: i for name, i in self.attributes.items() if kinds.get(name) == "word"}
 
     def _learner(self) -> tuple[Policy, Memory]:
         known = _learners.pop(self.run, None)
@@ -97,35 +85,6 @@ class Fused:
             _, (oldest, _) = _learners.popitem(last=False)
             oldest.close()
         return known
-
-
-class Dictionary:
-    """What numbers stand for, learned from the rows whose words travel."""
-
-    def __init__(self, attributes: Mapping[str, int], words: int | None) -> None:
-        self._attributes, self._words = attributes, words
-        self._known: dict[str, dict[float, str]] = {name: {} for name in attributes}
-        self._untold: dict[str, dict[float, str]] = {}
-
-    def read(self, columns: Sequence[pa.Array]) -> None:
-        """Take in a batch."""
-        if self._words is None:
-            return
-        told = columns[self._words]
-        rows = np.flatnonzero(told.is_valid().to_numpy(zero_copy_only=False))
-        spelled = told.take(pa.array(rows)).to_pylist()
-        for place, (name, column) in enumerate(self._attributes.items()):
-            known = self._known[name]
-            numbers = columns[column].take(pa.array(rows)).to_pylist()
-            for number, row in zip(numbers, spelled, strict=True):
-                if row[place] is not None and number not in known and len(known) < MOST_WORDS:
-                    known[number] = row[place]
-                    self._untold.setdefault(name, {})[number] = row[place]
-
-    def take(self) -> dict[str, dict[float, str]]:
-        """What was learned since the last call of this."""
-        untold, self._untold = self._untold, {}
-        return untold
 
 
 Envelope = Callable[[NDArray[Any], bytes | None], pa.Array]

@@ -212,11 +212,32 @@ def test_the_kernel_has_the_numbers_that_spark_would_compute(df):
         np.testing.assert_array_equal(one, other)
 
 
+WORDS = ["", "a", "Zürich", "x" * 64, "x" * 65, "é" * 32, "é" * 33, "😀" * 16, "😀" * 70, None]
+
+
+@pytest.mark.parametrize("read", [None, ("w",), ()], ids=["as numbers", "as they are", "cut"])
+def test_words_have_the_numbers_that_spark_would_compute(spark, read):
+    df = spark.createDataFrame([(i, word) for i, word in enumerate(WORDS)], "id int, w string")
+    [(_, travels)] = describe(df, ["w"], read)
+    table = df.select("id", travels.alias("w"), numbers(df, ["w"])["w"].alias("n")).toArrow()
+    one, other = (Attributes({"w": table[name].combine_chunks()}).get("w") for name in ("w", "n"))
+    np.testing.assert_array_equal(one, other)
+    assert len(set(one.tolist())) == len(WORDS) - 2  # three are long
+
+
+def test_a_column_that_is_no_text_at_all_does_no_harm_where_no_predicate_reads_it(df):
+    broken = df.withColumn("bytes", F.expr("CAST(X'FF' AS STRING)"))
+    run = query_of(broken).run(policy="content", attributes=["city", "bytes"])
+    assert ids(run) == plain_ids(df)
+
+
 def test_a_column_that_predicates_read_travels_once(df):
-    run = query_of(df).run(policy="content", attributes=["code", "day"])
+    query = query_of(df).where(lambda city: city != "Genf", "city", name="swiss")
+    run = query.run(policy="content", attributes=["code", "day", "city"])
     [call] = [line for line in explained(run.df).splitlines() if "ArrowEvalPython" in line]
     assert call.count("code#") == 1
     assert call.count("day#") == 1
+    assert call.count("city#") == 1
 
 
 def explained(df):

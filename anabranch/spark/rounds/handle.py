@@ -278,7 +278,7 @@ def _runner(
     prepared = prepare(source, stages, policy, start if stages.fused else None, attributes)
     fused = brain_for(prepared.query, prepared.policy, start if stages.fused else None, seed)
     conversion = Conversion.of(source.sparkSession.conf.get)
-    compiled = compile_stages(stages, conversion, prepared.attributes, prepared.words)
+    compiled = compile_stages(stages, conversion, prepared.attributes)
     sampler = Sampler(staged.before, source) if native.learns else None
     return Runner(staged, prepared, compiled, native, fused, write, postman, sampler, seed)
 

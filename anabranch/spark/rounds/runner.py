@@ -230,7 +230,6 @@ class Runner:
             self.fused.mesh,
             self.seed + number,
             self.compiled.attributes,
-            self.compiled.words,
         )
 
     def _rate(self, brain: RoundBrain) -> float:
