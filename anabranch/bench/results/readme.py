@@ -41,6 +41,7 @@ PEERS = (
     "uniform-50us",
     "model",
     "flights",
+    "flights-x10",
     "native-skewed",
     "native-uniform",
     "native-cheap",

@@ -146,6 +146,7 @@ def made(_: SparkSession, folder: Path, rows: int) -> Task:
     return task_of(table, folder, predicates)
 
 
+# In less time one sees how long a system takes to begin.
 register(
-    Workload("model", "a text classifier and three functions, written in that order", made, 0.5)
+    Workload("model", "a text classifier and three functions, written in that order", made, 2.0)
 )
