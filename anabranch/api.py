@@ -113,6 +113,8 @@ class Query:
     ) -> Run:
         """Compile the query under a policy. Reads the bounded tables, and a bounded sample.
 
+        Of Parquet and ORC files it may ask how many rows they have, for which Spark reads none.
+
         `sample` says how much of a batch input may be looked at to order native predicates (8,000
         rows, up to 8 seconds and a tenth of the job, of inputs from 128 MB for each core on); with
         None they run as written.

@@ -17,9 +17,7 @@ MOST_WORDS = 200
 
 def is_words(kind: pa.DataType) -> bool:
     """Whether the values of a column are words."""
-    return bool(
-        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-    )
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 class Lexicon:

@@ -17,7 +17,7 @@ from anabranch.model.telling import Telling
 from anabranch.model.tree import Tree
 from anabranch.model.windowed import Windowed
 
-FORMAT = "anabranch-plan/1"
+FORMAT = "anabranch-plan/2"
 # What reading a plan that is none of ours may raise.
 DAMAGES = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 

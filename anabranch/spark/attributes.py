@@ -138,6 +138,12 @@ def _refused(df: DataFrame, name: str, known: list[str]) -> InputError:
     return InputError(f'attribute "{name}": {reason}; usable: {", ".join(known)}')
 
 
+def as_spelled(df: DataFrame, labels: Iterable[str]) -> list[str]:
+    """What predicates read, as the schema spells it: case does not matter, nor do backticks."""
+    known = {name.lower(): name for name in usable(df.schema)}
+    return [known.get(label.replace("`", "").lower(), label) for label in labels]
+
+
 def describe(
     df: DataFrame, names: Sequence[str], read: Collection[str] | None = None
 ) -> list[tuple[Attribute, Column]]:
@@ -169,10 +175,9 @@ def numbers(df: DataFrame, names: Sequence[str]) -> dict[str, Column]:
     return {name: as_number(*_named(df, name)) for name in names}
 
 
-def typed(df: DataFrame, name: str) -> tuple[Column, DataType]:
-    """The column that an attribute names, and its type."""
-    text, kind = _named(df, name)
-    return F.col(text), kind
+def column_of(df: DataFrame, name: str) -> Column:
+    """The column that an attribute names."""
+    return F.col(_named(df, name)[0])
 
 
 def _named(df: DataFrame, name: str) -> tuple[str, DataType]:

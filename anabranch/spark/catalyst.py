@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from anabranch.model import AtMost, InputError, Leaf, Mesh, OneOf, Query, Tree
 from anabranch.model.tree import Node, nodes
-from anabranch.spark.attributes import numbers, possible, typed
+from anabranch.spark.attributes import column_of, numbers, possible
 
 Conditions = Mapping[str, Column]  # a predicate's name -> its expression
 Order = tuple[str, ...]
@@ -141,5 +141,5 @@ def _holds(mesh: Mesh, df: DataFrame, question: AtMost | OneOf) -> Column:
     words = mesh.words.get(name, {})
     if all(value in words for value in question.values):
         # Less code than the number that stands for a word, and faster.
-        return typed(df, name)[0].isin(*(words[value] for value in question.values))
+        return column_of(df, name).isin(*(words[value] for value in question.values))
     return numbers(df, [name])[name].isin(*question.values)

@@ -50,7 +50,7 @@ def own_interpreter(session: SparkSession) -> Iterator[None]:
         yield
         return
     context = session.sparkContext
-    named = os.environ.get("PYSPARK_PYTHON") or session.conf.get("spark.pyspark.python", None)
+    named = os.environ.get("PYSPARK_PYTHON") or context._conf.get("spark.pyspark.python")
     master = context.master or ""
     local = master == "local" or master.startswith("local[")
     before = context.pythonExec

@@ -1,5 +1,6 @@
 """One bounded look at an input: what native predicates make of sampled rows, and what they take."""
 
+import math
 import threading
 import time
 import uuid
@@ -18,9 +19,19 @@ from pyspark.sql import functions as F
 from anabranch.model import NULL, Query
 from anabranch.spark.attributes import numbers
 from anabranch.spark.catalyst import Conditions, chain
-from anabranch.spark.sampling import Sample, counted_by_files, heads, megabytes
+from anabranch.spark.sampling import Sample, heads, megabytes, tells_its_rows
 from anabranch.spark.session import cores, is_connect
-from anabranch.spark.stopwatch import Bits, Floats, Timed, enough, glance, lotted, share_of, timed
+from anabranch.spark.stopwatch import (
+    Bits,
+    Floats,
+    Timed,
+    enough,
+    glance,
+    lotted,
+    share_of,
+    timed,
+    usual,
+)
 from anabranch.stats import Reservoir
 
 # Of the seconds, this share goes into comparing plans.
@@ -66,9 +77,7 @@ class Look:
         values = [self.values[attribute.name] for attribute in query.attributes]
         sample = Reservoir(len(values), len(query), max(int(rows.sum()), 1))
         stacked = np.column_stack(values) if values else np.zeros((self.rows, 0))
-        # What interrupts a row in every pass is not the row's own.
-        most = np.quantile(self.timed.seconds, 0.995, axis=0) if self.rows else np.inf
-        seconds = np.minimum(self.timed.seconds, most)
+        seconds = usual(self.timed.seconds)
         dropped = ~self.timed.passed[:, places]
         sample.update(stacked[rows], dropped[rows], seconds[:, places][rows])
         return sample
@@ -108,14 +117,12 @@ def _looked(nothing: Look, conditions: Conditions, spec: Sample) -> Look:
     rows = _counted(whole, READING * spec.seconds)
     if rows is None:
         return replace(nothing, reason="reading a sample takes too long")
+    if not rows:
+        return nothing
     predicates = guarded(query, conditions)
-    seen = glance(whole, predicates, rows)
-    each = cost_as_written(query, seen) / cores(source.sparkSession)
-    # What is cached is hardly smaller than what is read: there are rather more rows than that.
-    many = rows * megabytes(source) / max(megabytes(whole.select("*")), 1e-6)
-    if not spec.worth(many * each) and each:
-        many = counted_by_files(source) or many
-    job = many * each
+    seen = glance(whole, predicates, rows, spec.seconds)
+    many = _expected(nothing, rows, spec) if spec.share is not None else math.inf
+    job = many * cost_as_written(query, seen) / cores(source.sparkSession)
     budget = spec.worth(job)
     if not budget:
         return replace(nothing, reason=f"they are expected to take {job:.1f} s")
@@ -127,24 +134,37 @@ def _looked(nothing: Look, conditions: Conditions, spec: Sample) -> Look:
     return replace(nothing, some=some, timed=known, values=values, budget=budget)
 
 
+def _expected(nothing: Look, rows: int, spec: Sample) -> float:
+    """How many rows the input has, about: files may say, else it is told by what is cached.
+
+    That is too many where only some rows and columns of a file are asked for.
+    """
+    if tells_its_rows(nothing.source):
+        counted = _counted(nothing.source, spec.seconds)
+        if counted is not None:
+            return counted
+    return rows * megabytes(nothing.source) / max(megabytes(nothing.some.select("*")), 1e-6)
+
+
 def cost_as_written(query: Query, seen: Timed) -> float:
-    """Seconds per row if predicates run in the order written.
+    """Seconds per row if predicates run in the order written; a few dear rows may make most of it.
 
     >>> from anabranch.model import Operator
-    >>> passed, seconds = np.array([[True, True], [False, True]]), np.array([[1.0, 4.0]] * 2)
-    >>> cost_as_written(Query((Operator("a"), Operator("b"))), Timed(passed, seconds))
+    >>> seen = Timed(np.array([[True, True], [False, True]]), np.array([[1.0, 0.0], [1.0, 8.0]]))
+    >>> cost_as_written(Query((Operator("a"), Operator("b"))), seen)
     3.0
     """
     if not len(seen.passed):
         return 0.0
+    alone = usual(without_guards(query, seen.passed, seen.seconds)).mean(axis=0)
     order = [query.index(name) for name in query.written()]
     reached = np.ones((len(seen.passed), len(order)), bool)
     reached[:, 1:] = np.logical_and.accumulate(seen.passed[:, order], axis=1)[:, :-1]
-    return float((reached.mean(axis=0) * np.median(seen.seconds, axis=0)[order]).sum())
+    return float((reached.mean(axis=0) * alone[order]).sum())
 
 
 def _counted(sample: DataFrame, seconds: float) -> int | None:
-    """Read a sample into the cache; None if that takes longer than so many seconds.
+    """Count rows, those of a sample into the cache; None if that takes longer than so many seconds.
 
     The rows of an input may be dear, or rare behind filters.
     """

@@ -47,9 +47,13 @@ LIGHT = {
     *("Add", "Subtract", "Multiply", "Divide", "IntegralDivide", "Remainder", "Pmod"),
     *("UnaryMinus", "UnaryPositive", "Abs", "Greatest", "Least", "IsNaN", "NaNvl"),
     *("BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot", "ShiftLeft", "ShiftRight"),
+    *("Between", "Nvl", "NullIf", "Floor", "Ceil", "Round"),
     *("If", "CaseWhen", "Coalesce", "Length", "Size", "EndsWith", "Contains"),
     *("Year", "Month", "DayOfMonth", "Hour", "Minute", "DateAdd", "DateSub", "DateDiff"),
 }
+# With so few leaves an expression is told in one answer of moderate size: Spark's JSON has a branch
+# of a CASE twice, one of a CASE within it four times.
+MOST_LEAVES = 10
 # What Spark itself takes out of a filter, and only out of an ordinary one.
 TAKEN_OUT = {"PythonUDF", "ListQuery", "Exists", "ScalarSubquery", "LateralSubquery"}
 
@@ -65,8 +69,7 @@ def looked_at(df: DataFrame, condition: Column) -> Looked:
     if analysed.nodeName() != "Filter":
         return Looked("pinned", (), False)  # Spark reads more for it than the input has
     expression = analysed.condition()
-    # The whole tree in one answer: to ask for every node takes a millisecond each.
-    root = _tree(iter(json.loads(expression.toJSON())))
+    root = _read(expression, df)
     nodes = list(root.walk())
     reads = tuple(dict.fromkeys(filter(None, (node.path for node in nodes))))
     dear = any(node.name not in LIGHT for node in nodes)
@@ -107,6 +110,30 @@ class Node:
         yield self
         for child in self.children:
             yield from child.walk()
+
+
+def _read(expression: Any, df: DataFrame) -> Node:
+    """In one answer where that may be: to ask for every node takes a millisecond each."""
+    jvm: Any = df.sparkSession.sparkContext._jvm
+    asks = jvm.org.apache.spark.sql.catalyst.expressions.SubqueryExpression.hasSubquery(expression)
+    if asks or expression.collectLeaves().size() > MOST_LEAVES:  # plans are told in full, too
+        return _walked(expression)
+    return _tree(iter(json.loads(expression.toJSON())))
+
+
+def _walked(expression: Any) -> Node:
+    """Node by node."""
+    name = expression.getClass().getSimpleName()
+    told: dict[str, Any] = {}
+    if name == "AttributeReference":
+        told = {"name": expression.name(), "exprId": {"id": expression.exprId().id()}}
+    elif name == "GetStructField":
+        told = {"name": expression.extractFieldName()}
+    children = expression.children()
+    # A list of constants, which may be long, says nothing more.
+    listed = name == "In" and expression.inSetConvertible()
+    count = 1 if listed else children.size()
+    return Node(name, told, tuple(_walked(children.apply(i)) for i in range(count)))
 
 
 def _tree(told: Iterator[dict[str, Any]]) -> Node:

@@ -21,7 +21,7 @@ from anabranch.policies.query_mesh.from_sample import (
 )
 from anabranch.policies.query_mesh.repair import expected
 from anabranch.policies.query_mesh.treed import treed
-from anabranch.spark.attributes import numbers, typed
+from anabranch.spark.attributes import column_of, numbers
 from anabranch.spark.bytecode import MOST_BYTES, TOO_LARGE, largest_method
 from anabranch.spark.catalyst import Conditions, applied, conjunction
 from anabranch.spark.look import COMPARING, Look
@@ -155,7 +155,7 @@ def worded(mesh: Mesh, some: DataFrame) -> Mesh:
     words = {}
     for name in (name for name in asked if kinds[name] == "word"):
         number: Column = numbers(some, [name])[name]
-        column, _ = typed(some, name)
+        column = column_of(some, name)
         # One number stands for all long words: there is no word to tell.
         values = [value for value in asked[name] if value != LONG_WORD]
         rows = some.filter(number.isin(*values)).select(number, column).distinct().collect()

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from anabranch.model import Attribute, InputError, Mesh, Query
 from anabranch.policies import Policy
 from anabranch.report import Report
-from anabranch.spark.attributes import choose, describe, encoder, possible
+from anabranch.spark.attributes import as_spelled, choose, describe, encoder, possible
 from anabranch.spark.collector import Collector, Postman
 from anabranch.spark.compiled import Compiled, compile_stages, looked_up
 from anabranch.spark.inflow import attach
@@ -170,7 +170,8 @@ def prepare(
     if isinstance(start, Mesh) and start.classifier is not None:
         start.check(replace(stages.query, attributes=possible(source)))
         needed += start.classifier.attributes
-    preferred = [c for operator in stages.query.operators for c in operator.columns]
+    labels = [c for operator in stages.query.operators for c in operator.columns]
+    preferred = as_spelled(source, labels)
     names = choose(source, named, needed, preferred, policy.most_attributes)
     # With one operator there is nothing to route: nothing need travel.
     routed = len(stages.query) > 1 or needed

@@ -94,21 +94,22 @@ def megabytes(source: DataFrame) -> float:
     return sum(size for size in (float(str(size)) for size in sizes) if size < UNKNOWN) / MEGABYTE
 
 
-def counted_by_files(source: DataFrame) -> int | None:
-    """How many rows files have that say so themselves, if they are not too many; None of others."""
+def tells_its_rows(source: DataFrame) -> bool:
+    """Whether the input is files, not too many of them, that say themselves how many rows they
+    have: to count these, Spark reads no row."""
     if is_connect(source):
-        return None
+        return False
     frame: Any = source
     plan = frame._jdf.queryExecution().optimizedPlan()
     while plan.nodeName() == "Project":
         plan = plan.child()
     if plan.nodeName() != "LogicalRelation":
-        return None
+        return False
     relation = plan.relation()
     if relation.getClass().getSimpleName() != "HadoopFsRelation":
-        return None
+        return False
     tells = relation.fileFormat().toString().lower() in COUNTED
-    return source.count() if tells and len(source.inputFiles()) <= MOST_FILES else None
+    return tells and len(source.inputFiles()) <= MOST_FILES
 
 
 def heads(source: DataFrame, rows: int, seed: int) -> DataFrame:

@@ -24,6 +24,9 @@ MOST_PASSES = 40
 FIRST_ROWS, GROWTH = 128, 8
 # So many passes over all rows are to fit into the time.
 PASSES = 8
+# What interrupts a row, as loading does in first calls, is not the row's own: dearer rows than all
+# but this share count as those.
+USUAL = 0.995
 # A column of the sample by which a part of it can be taken: a text from "0.00000" to "0.99999".
 LOT, DIGITS = "__anabranch_lot", 5
 
@@ -41,13 +44,14 @@ def lotted(sample: DataFrame, seed: int) -> DataFrame:
     return sample.withColumn(LOT, F.format_string(f"%.{DIGITS}f", 0.99999 * F.rand(seed)))
 
 
-def glance(sample: DataFrame, predicates: Sequence[Column], rows: int) -> Timed:
-    """A first look at a few of so many rows of a cached sample."""
+def glance(sample: DataFrame, predicates: Sequence[Column], rows: int, seconds: float) -> Timed:
+    """A first look at a few of so many rows of a cached sample, and at more if there is time."""
     few = min(FIRST_ROWS, rows)
-    _pass(share_of(sample, few / max(rows, 1)), predicates)  # loads, and sets up
+    passed, taken = _pass(share_of(sample, few / rows), predicates)  # loads, and sets up
     further = min(GROWTH * few, rows)
-    passed, seconds = _pass(share_of(sample, further / max(rows, 1)), predicates)
-    return Timed(passed, _without_clock(seconds))
+    if further * np.median(taken, axis=0).sum() <= seconds:
+        passed, taken = _pass(share_of(sample, further / rows), predicates)
+    return Timed(passed, _without_clock(taken))
 
 
 def share_of(sample: DataFrame, share: float) -> DataFrame:
@@ -59,12 +63,15 @@ def share_of(sample: DataFrame, share: float) -> DataFrame:
 def enough(seen: Timed, rows: int, seconds: float) -> float:
     """The share of so many rows that predicates can be asked for several times in so many seconds.
 
+    As many as the first look has at least: of fewer nothing is learned.
+
     >>> seen = Timed(np.ones((4, 2), bool), np.full((4, 2), 1e-5))
     >>> enough(seen, 8_000, seconds=0.8), enough(seen, 8_000, seconds=8.0)
     (0.625, 1.0)
     """
-    each = _usual(seen.seconds)
-    return min(seconds / PASSES / max(rows * each, 1e-9), 1.0)
+    each = float(usual(seen.seconds).mean(axis=0).sum()) if len(seen.seconds) else 0.0
+    affordable = seconds / PASSES / max(rows * each, 1e-9)
+    return min(max(affordable, FIRST_ROWS / rows), 1.0)
 
 
 def timed(sample: DataFrame, predicates: Sequence[Column], seconds: float) -> Timed:
@@ -101,9 +108,13 @@ def _without_clock(seconds: Floats) -> Floats:
     return np.maximum(seconds[:, :-1] - clock, 0.0)
 
 
-def _usual(seconds: Floats) -> float:
-    """Of a row: first calls load and set up what later ones find ready."""
-    return float(np.median(seconds, axis=0).sum()) if len(seconds) else 0.0
+def usual(seconds: Floats) -> Floats:
+    """What rows take, without what interrupts a few of them.
+
+    >>> usual(np.array([[1.0]] * 999 + [[500.0]])).max()
+    1.0
+    """
+    return np.minimum(seconds, np.quantile(seconds, USUAL, axis=0)) if len(seconds) else seconds
 
 
 def stamps(predicates: Sequence[Column]) -> list[Column]:

@@ -30,7 +30,7 @@ from anabranch.spark.session import is_connect
 
 # Above this a table is no bounded table: every worker holds an index over its keys.
 MAX_TABLE_ROWS = 1_000_000
-# Files of no more than that are read by each job, as Spark does with what it broadcasts unasked.
+# Files of no more than that are read by each job, unless Spark itself would broadcast less unasked.
 AT_HAND_BYTES = 10 << 20
 
 KEY_TYPES = (
@@ -236,7 +236,11 @@ def is_at_hand(table: DataFrame) -> bool:
         leaf = leaf.child()
     if leaf.nodeName() not in ("LocalRelation", "LogicalRelation") or not plan.deterministic():
         return False
-    return float(str(leaf.stats().sizeInBytes())) <= AT_HAND_BYTES
+    if not plan.subqueries().isEmpty():  # which may read anything
+        return False
+    own: Any = table.sparkSession
+    most = own._jsparkSession.sessionState().conf().autoBroadcastJoinThreshold()
+    return float(str(leaf.stats().sizeInBytes())) <= min(AT_HAND_BYTES, most)
 
 
 def _own(place: int) -> str:

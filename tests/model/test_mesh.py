@@ -30,16 +30,16 @@ def test_save_and_load(tmp_path):
         "",
         "[]",
         "{}",
-        '{"format": "anabranch-plan/1"}',
-        '{"format": "anabranch-plan/2", "operators": [], "routes": [[]], "figures": {}}',
-        '{"format": "anabranch-plan/1", "operators": [], "routes": [["a"]], "figures": {}}',
-        '{"format": "anabranch-plan/1", "operators": [1], "routes": [[]], "figures": {}}',
-        '{"format": "anabranch-plan/1", "operators": [], "routes": [[]], "figures": {"a": {}}}',
-        '{"format": "anabranch-plan/1", "operators": [{"name": "a", "columns": [], "after": []}], '
+        '{"format": "anabranch-plan/2"}',
+        '{"format": "anabranch-plan/1", "operators": [], "routes": [[]], "figures": {}}',
+        '{"format": "anabranch-plan/2", "operators": [], "routes": [["a"]], "figures": {}}',
+        '{"format": "anabranch-plan/2", "operators": [1], "routes": [[]], "figures": {}}',
+        '{"format": "anabranch-plan/2", "operators": [], "routes": [[]], "figures": {"a": {}}}',
+        '{"format": "anabranch-plan/2", "operators": [{"name": "a", "columns": [], "after": []}], '
         '"routes": [["a"]], "figures": {"a": {"cost": -1, "passed": 0.5}}}',
-        '{"format": "anabranch-plan/1", "operators": [{"name": "a", "columns": [], "after": []}], '
+        '{"format": "anabranch-plan/2", "operators": [{"name": "a", "columns": [], "after": []}], '
         '"routes": [["a"]], "figures": {"a": {"cost": 1}}}',
-        '{"format": "anabranch-plan/1", "operators": [], "routes": [], "figures": {}}',
+        '{"format": "anabranch-plan/2", "operators": [], "routes": [], "figures": {}}',
     ],
 )
 def test_a_damaged_plan_is_an_error(tmp_path, text):

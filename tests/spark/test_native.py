@@ -17,7 +17,7 @@ from anabranch.spark import look, planning, stopwatch
 from anabranch.spark.bytecode import MOST_BYTES, largest_method
 from anabranch.spark.catalyst import applied, router
 from anabranch.spark.native import looked_at
-from anabranch.spark.sampling import counted_by_files, megabytes
+from anabranch.spark.sampling import megabytes, tells_its_rows
 from anabranch.stats import Reservoir
 
 NAMES = ["regex", "json", "masked", "path"]
@@ -169,6 +169,9 @@ def scan_of(df):
     return leaves.apply(0)
 
 
+FREE = ("free", ("id", "s"), False)
+
+
 @pytest.mark.parametrize(
     ("condition", "place", "reads", "dear"),
     [
@@ -183,6 +186,12 @@ def scan_of(df):
         ("exists(array(id), x -> x > 3)", "free", ("id",), True),
         ("rand(1) < 0.5", "random", (), True),
         ("id > (SELECT 3)", "pinned", ("id",), True),
+        ("id IN (SELECT max(id) FROM range(9) WHERE id > 1)", "pinned", ("id",), True),
+        ("id BETWEEN 1 AND 3", "free", ("id",), False),
+        (f"id IN ({', '.join(map(str, range(500)))})", "first", ("id",), False),
+        (f"n.at.x IN ({', '.join(map(str, range(50)))})", "first", ("n.at.x", "n.at", "n"), False),
+        # Spark's own JSON of it would not fit into memory.
+        (f"{'CASE WHEN id > 3 THEN false ELSE ' * 30} s = 'a' {'END ' * 30}", *FREE),
     ],
 )
 def test_what_a_predicate_is(spark, condition, place, reads, dear):
@@ -295,7 +304,7 @@ def test_a_dear_one_is_not_moved_where_ordinary_filters_stand_behind(skewed):
 def test_a_short_job_runs_as_written_after_a_glance(skewed):
     run = query_of(skewed).run(sample=ab.Sample(rows=2_000, least_megabytes=0))
     (told,) = (line for line in run.outline() if line.startswith("native predicates as written"))
-    assert re.search(r"they are expected to take \d\.\d s \(looked for", told)
+    assert re.search(r"they are expected to take 0\.\d s \(looked for", told)
     assert run.plan().classifier is None
     # Light ones are not even glanced at, unless the input is larger.
     sized = ab.Sample(least_megabytes=megabytes(skewed) / 4)
@@ -382,8 +391,45 @@ def test_files_that_tell_how_many_rows_they_have_are_asked(spark, tmp_path):
     numbers = spark.range(1000).selectExpr("id", "string(id) AS word")
     numbers.write.parquet(str(tmp_path / "rows"))
     stored = spark.read.parquet(str(tmp_path / "rows"))
-    assert counted_by_files(stored) == counted_by_files(stored.select("word")) == 1000
-    assert counted_by_files(stored.filter("id > 3")) is None  # would be read
-    assert counted_by_files(numbers) is None
+    assert tells_its_rows(stored)
+    assert tells_its_rows(stored.select("word"))
+    assert not tells_its_rows(stored.filter("id > 3"))  # would be read
+    assert not tells_its_rows(numbers)
     numbers.write.csv(str(tmp_path / "text"))
-    assert counted_by_files(spark.read.csv(str(tmp_path / "text"))) is None
+    assert not tells_its_rows(spark.read.csv(str(tmp_path / "text")))
+
+
+def test_how_long_a_job_takes_is_told_by_all_rows_not_by_most():
+    rows = np.arange(1_000)
+    dear = np.where(rows % 10 < 6, 0.0, 1e-3)  # nothing to do in most rows
+    seen = stopwatch.Timed(np.ones((1_000, 2), bool), np.column_stack([dear, 0 * dear + 1e-6]))
+    query = Query((Operator("dear"), Operator("light")))
+    assert look.cost_as_written(query, seen) == pytest.approx(0.4e-3 + 1e-6)
+    assert stopwatch.enough(seen, 8_000, 0.8) == pytest.approx(0.1 / (8_000 * 0.401e-3))
+    assert stopwatch.enough(seen, 8_000, 1e-6) == 128 / 8_000  # nothing is learned of fewer
+
+
+def test_what_a_guard_takes_counts_once():
+    query = Query((Operator("guard"), Operator("own", after=("guard",))))
+    passed = np.column_stack([np.arange(100) % 10 == 0, np.ones(100, bool)])
+    seconds = np.column_stack([np.full(100, 2e-6), np.where(passed[:, 0], 7e-6, 2e-6)])
+    told = look.cost_as_written(query, stopwatch.Timed(passed, seconds))
+    assert told == pytest.approx(2e-6 + 0.1 * 5e-6)
+
+
+def test_a_glance_at_what_is_dear_is_short(spark):
+    slow = "java_method('java.lang.Thread', 'sleep', 2L) IS NULL"
+    some = stopwatch.lotted(spark.range(1_000).repartition(1), 0).persist()
+    try:
+        seen = stopwatch.glance(some, [F.expr(slow)], some.count(), seconds=0.5)
+    finally:
+        some.unpersist()
+    assert 64 < len(seen.passed) < 256
+
+
+def test_a_job_that_is_worth_it_is_looked_at_for_a_share_of_it(skewed, monkeypatch):
+    monkeypatch.setattr(look, "_expected", lambda *_: 5e6)
+    spec = ab.Sample(rows=2_000, seconds=1.5, least_megabytes=0)
+    run = query_of(skewed).run(sample=spec)
+    assert any(line.startswith("native predicates sampled") for line in run.outline())
+    assert ids(run.df) == ids(skewed.filter(" AND ".join(f"({p.spark})" for p in CHOSEN)))

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from anabranch.model import PlanError
 
-FORMAT = "anabranch-rounds/1"
+FORMAT = "anabranch-rounds/2"
 FOLDER = "anabranch"
 # States that are kept, the newest.
 KEPT = 5
