@@ -151,7 +151,7 @@ def cost_as_written(query: Query, seen: Timed) -> float:
 
     >>> from anabranch.model import Operator
     >>> seen = Timed(np.array([[True, True], [False, True]]), np.array([[1.0, 0.0], [1.0, 8.0]]))
-    >>> cost_as_written(Query((Operator("a"), Operator("b"))), seen)
+    >>> round(cost_as_written(Query((Operator("a"), Operator("b"))), seen), 1)
     3.0
     """
     if not len(seen.passed):

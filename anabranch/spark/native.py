@@ -47,7 +47,8 @@ LIGHT = {
     *("Add", "Subtract", "Multiply", "Divide", "IntegralDivide", "Remainder", "Pmod"),
     *("UnaryMinus", "UnaryPositive", "Abs", "Greatest", "Least", "IsNaN", "NaNvl"),
     *("BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot", "ShiftLeft", "ShiftRight"),
-    *("Between", "Nvl", "NullIf", "Floor", "Ceil", "Round"),
+    *("Between", "Nvl", "NullIf", "NullIfResult", "Floor", "Ceil", "Round"),
+    *("With", "CommonExpressionDef", "CommonExpressionRef"),
     *("If", "CaseWhen", "Coalesce", "Length", "Size", "EndsWith", "Contains"),
     *("Year", "Month", "DayOfMonth", "Hour", "Minute", "DateAdd", "DateSub", "DateDiff"),
 }

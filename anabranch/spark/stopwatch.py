@@ -111,7 +111,7 @@ def _without_clock(seconds: Floats) -> Floats:
 def usual(seconds: Floats) -> Floats:
     """What rows take, without what interrupts a few of them.
 
-    >>> usual(np.array([[1.0]] * 999 + [[500.0]])).max()
+    >>> usual(np.array([[1.0]] * 999 + [[500.0]])).max().item()
     1.0
     """
     return np.minimum(seconds, np.quantile(seconds, USUAL, axis=0)) if len(seconds) else seconds

@@ -240,7 +240,7 @@ def is_at_hand(table: DataFrame) -> bool:
         return False
     own: Any = table.sparkSession
     most = own._jsparkSession.sessionState().conf().autoBroadcastJoinThreshold()
-    return float(str(leaf.stats().sizeInBytes())) <= min(AT_HAND_BYTES, most)
+    return float(str(leaf.stats().sizeInBytes())) <= min(AT_HAND_BYTES, float(most))
 
 
 def _own(place: int) -> str:

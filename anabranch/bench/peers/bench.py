@@ -4,7 +4,7 @@ import random
 import shutil
 import statistics
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -33,10 +33,18 @@ COLUMNS = (
 _middle = statistics.median
 
 
+# What a contestant took, and what Anabranch took right before or after it.
+Pairs = dict[str, list[tuple[Effort, Effort]]]
+
+
 def contest(
     spark: SparkSession, task: Task, size: Size, repeat: int
-) -> tuple[dict[str, list[Effort]], dict[str, str], Result]:
-    """Efforts of every peer that takes part, why others do not, and what all of them found."""
+) -> tuple[Pairs, dict[str, str], Result]:
+    """Efforts of every peer that takes part, why others do not, and what all of them found.
+
+    Each turn of a peer has one of Anabranch beside it: a machine may be twice as fast a minute
+    later.
+    """
     taking, out = dict[str, Peer](), dict[str, str]()
     for kind in PEERS:
         peer = kind(spark)
@@ -52,15 +60,23 @@ def contest(
         size.tick()
     if len(set(found.values())) != 1:
         raise AnabranchError(f"the results differ: {found}")
-    efforts: dict[str, list[Effort]] = {name: [] for name in taking}
+    efforts: Pairs = {name: [] for name in taking}
     few = _few(task)
+
+    def effort(name: str) -> Effort:
+        _own_workers(spark, name)
+        taking[name].run(few)  # Spark ends workers that have waited for a minute
+        _, taken = measured(partial(taking[name].run, task))
+        size.tick()
+        return taken
+
+    others = [name for name in taking if name != OURS]
     for turn in range(repeat):
-        for name in random.Random(turn).sample(list(taking), len(taking)):
-            _own_workers(spark, name)
-            taking[name].run(few)  # Spark ends workers that have waited for a minute
-            _, effort = measured(partial(taking[name].run, task))
-            efforts[name].append(effort)
-            size.tick()
+        for name in random.Random(turn).sample(others, len(others)):
+            first, second = (OURS, name) if turn % 2 else (name, OURS)
+            pair = {first: effort(first), second: effort(second)}
+            efforts[name].append((pair[name], pair[OURS]))
+            efforts[OURS].append((pair[OURS], pair[OURS]))
     return efforts, out, found[OURS]
 
 
@@ -85,7 +101,7 @@ def figure(workload: Workload, spark: SparkSession, size: Size, repeat: int) -> 
         task = workload.make(spark, Path(folder), round(size.rows * workload.share))
         efforts, out, (passed, _) = contest(spark, task, size, repeat)
         count = sum(pq.read_metadata(path).num_rows for path in task.files.glob("*.parquet"))
-    rows = [_row(name, turns, efforts[OURS]) for name, turns in efforts.items()]
+    rows = [_row(name, pairs) for name, pairs in efforts.items()]
     rows += [(name, why, *[""] * (len(COLUMNS) - 2)) for name, why in out.items()]
     ratios = {row[0]: row[4] for row in rows if row[4] != ""}
     told = "; ".join(f"{name}: {ratio:.2f}x" for name, ratio in ratios.items() if name != OURS)
@@ -97,13 +113,14 @@ def figure(workload: Workload, spark: SparkSession, size: Size, repeat: int) -> 
         f"Anabranch is faster by, {told}",
         COLUMNS,
         rows,
-        {"seconds": (shown, [_middle(_clock(efforts[name])) for name in shown])},
+        {"seconds": (shown, [_middle(_clock(e for e, _ in efforts[name])) for name in shown])},
         ("contestant", "seconds"),
         bars=True,
     )
 
 
-def _row(name: str, turns: list[Effort], ours: list[Effort]) -> tuple[str | float, ...]:
+def _row(name: str, pairs: list[tuple[Effort, Effort]]) -> tuple[str | float, ...]:
+    turns, ours = zip(*pairs, strict=True)
     times, work = _clock(turns), _processor(turns)
     faster, less = _pairs(times, _clock(ours)), _pairs(work, _processor(ours))
     clock = (_middle(times), min(times), max(times), _middle(faster), min(faster), max(faster))
@@ -111,15 +128,15 @@ def _row(name: str, turns: list[Effort], ours: list[Effort]) -> tuple[str | floa
 
 
 def _pairs(others: list[float], mine: list[float]) -> list[float]:
-    """Ratios are of pairs of one turn."""
+    """Ratios are of runs one after the other."""
     return [other / own for other, own in zip(others, mine, strict=True)]
 
 
-def _clock(turns: list[Effort]) -> list[float]:
+def _clock(turns: Iterable[Effort]) -> list[float]:
     return [turn.seconds for turn in turns]
 
 
-def _processor(turns: list[Effort]) -> list[float]:
+def _processor(turns: Iterable[Effort]) -> list[float]:
     return [turn.processor for turn in turns]
 
 
