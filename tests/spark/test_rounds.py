@@ -193,7 +193,7 @@ def test_a_checkpoint_of_another_query_is_refused(spark, folder, tmp_path):
         other.stream(Sink(), checkpoint=str(checkpoint))
     newest = max((checkpoint / "anabranch").glob("round-*.json"))
     state = json.loads(newest.read_text())
-    assert state["format"] == "anabranch-rounds/1"
+    assert state["format"] == "anabranch-rounds/2"
     newest.write_text("{")
     with pytest.raises(ab.PlanError, match="damaged state"):
         python_query(stream_of(spark, folder)).stream(Sink(), checkpoint=str(checkpoint))
