@@ -32,3 +32,11 @@ def test_a_workload_and_a_peer_in_one_file_each(spark, added, monkeypatch):
     monkeypatch.setattr(wrong, "run", lambda *_: (1, 1))
     with pytest.raises(AnabranchError, match="the results differ"):
         bench.figure(added, spark, Size(1_000), 1)
+
+
+def test_every_workload_of_native_predicates_is_told_to_all_that_have_words_for_it(spark, tmp_path):
+    for name in ("native-cheap", "native-skewed", "native-uniform"):
+        made = workload.WORKLOADS[name].make(spark, tmp_path / name, 400)
+        assert made.native, name
+        assert sorted(made.best or ()) == sorted(p.name for p in made.predicates)
+        assert all(p.spark and p.duckdb and p.daft for p in made.predicates), name

@@ -25,6 +25,28 @@ def _fields() -> Any:
     return get(regexp_extract_all(col("line"), "=([a-z0-9]+)", 1), 7) == "gold"
 
 
+def _regex() -> Any:
+    from daft import col
+    from daft.functions import regexp_extract
+
+    code: Any = regexp_extract(col("line"), "status=([0-9]+) ", 1)
+    return code < "400"
+
+
+def _day() -> Any:
+    from daft import col
+    from daft.functions import day_of_week
+
+    return day_of_week(col("seen")) == 0
+
+
+def _path() -> Any:
+    from daft import col
+    from daft.functions import get, split
+
+    return get(split(col("path"), "/"), 5) == "shop"
+
+
 def _near() -> Any:
     from daft import col, lit
     from daft.functions import levenshtein_distance
@@ -49,10 +71,13 @@ def _masked() -> Any:
 
 
 IN_DAFT: Mapping[str, Callable[[], Any]] = {
+    "regex": _regex,
     "json": _json,
+    "day": _day,
     "agent": _agent,
     "fields": _fields,
     "near": _near,
     "level": _level,
     "masked": _masked,
+    "path": _path,
 }
