@@ -12,8 +12,8 @@ OURS = ("Anabranch", "Anabranch, plan kept")
 LEVEL, MOST, NOISE = 0.95, "to", "within the noise of the machine: ahead in some turns"
 CLOCK = "by the clock only: it takes more processor time than Anabranch"
 BELOW = (
-    "an input of below 512 MB for each core, when this was measured (128 MB now), runs in the order "
-    "written; a plan that is kept needs no look (Anabranch, plan kept)"
+    "an input of below 512 MB for each core, when this was measured (128 MB now), runs in the "
+    "order written; a plan that is kept needs no look (Anabranch, plan kept)"
 )
 ENGINE = "its own engine reads Parquet and evaluates such expressions faster than Spark does"
 BEGINS = (
